@@ -6,13 +6,14 @@ Wraps and replaces nothing: a profile function sees the calls, so that the tests
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import sys
 from collections.abc import Generator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
@@ -66,6 +67,8 @@ class Recorder:
                 if mark in calls:
                     del calls[mark]
                     found["marks"].append(mark)
+            if not calls:
+                calls |= self._read_by(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -112,6 +115,23 @@ class Recorder:
         finally:
             sys.setprofile(before)
 
+    def _read_by(self, item: pytest.Item) -> dict[str, None]:
+        """The students' names in the code of a test, which may read an enum, or a class, and call nothing of it."""
+        test = inspect.unwrap(getattr(item, "function", None) or item.runtest)
+        known, names = getattr(test, "__globals__", {}), _names_in(getattr(test, "__code__", None))
+        found: dict[str, None] = {}
+        for module in [*sys.modules.values()]:
+            file = getattr(module, "__file__", None)
+            for *_, name in self._names.get(file, ()) if isinstance(file, str) else ():
+                homes = [known.get(one) for one in names] if name in names else []
+                if homes and (
+                    module in homes
+                    or module.__name__ in names
+                    or (name in known and known[name] is vars(module).get(name))
+                ):
+                    found[f"{file}::{name}"] = None
+        return found
+
     def _name_of(self, frame: FrameType) -> str | None:
         """``FILE::NAME`` of the students' function or class whose code this is; None if it is not theirs."""
         code = frame.f_code
@@ -126,6 +146,13 @@ class Recorder:
         found = next((f"{file}::{name}" for first, last, name in definitions if first <= line <= last), None)
         self._known[place] = found
         return found
+
+
+def _names_in(code: object) -> set[str]:
+    """The global names, attributes and modules in the code of a function and of those in it."""
+    if not isinstance(code, CodeType):
+        return set()
+    return {*code.co_names}.union(*map(_names_in, code.co_consts))
 
 
 def _is_in_loader(frame: FrameType | None) -> bool:

@@ -46,6 +46,7 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.contents import MUTABLE, is_shared
 from grader.testkit.far.files import Beside
 from grader.testkit.far.side import detached
+from grader.testkit.generators import Generators
 from grader.testkit.rebuilt import rebuilt
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Bridge:
 
     Attributes:
         twins: tensors that both sides have.
+        generators: random ones that both sides have.
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
         changed: kinds of arguments of the test that the submission has changed in place, and other uses that it `may`.
@@ -113,6 +115,7 @@ class Bridge:
         self.root = root
         self.handles = handles
         self.twins = Twins(self.may)
+        self.generators = Generators()
         self.set_names: set[object] = set()
         self.functions: set[Any] = set()
         self.signed: set[Any] = set()
@@ -280,12 +283,14 @@ class Bridge:
         """The random generators that the test has used or seeded since the last exchange."""
         before, self._moment = self._moment, self._moment.now() if self._moment else Moment()
         numbers = range(3) if before is None else self._moment.changed_since(before)
-        return [(number, self._moment.sent(number)) for number in numbers]
+        return [*((number, self._moment.sent(number)) for number in numbers), *self.generators.changed()]
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes as many numbers from the test's random generators as the submission has taken from its own."""
-        if drawn and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
-            for one in drawn:
+        of_process = [one for one in drawn if one[0] in range(3)]
+        self.generators.draw(drawn[len(of_process) :])
+        if of_process and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
+            for one in of_process:
                 draw(*one)
             self._moment = Moment()
 

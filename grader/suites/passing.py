@@ -11,7 +11,6 @@ import functools
 import inspect
 import itertools
 import os
-import random
 import re
 import sys
 import types
@@ -43,6 +42,7 @@ from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import parameters_of
 from grader.testkit.far.results import STORES
+from grader.testkit.generators import TWISTERS, name_of
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class Passing:
             return "member", self.tree(kind), value.name
         if isinstance(value, BaseException):
             return "exception", self.tree(kind), [self.tree(one) for one in value.args]
-        if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
+        if isinstance(value, (np.random.Generator, *TWISTERS)):
             return self._generator(value)
         if kind in _OF_CONTAINERS:
             return "iterator", self._number(value), [self.tree(one) for one in copy.copy(value)]
@@ -396,17 +396,8 @@ class Passing:
 
     def _generator(self, value: Any) -> tuple[Any, ...]:
         """A random generator, and its state if the test has used it since it was sent last."""
-        state: Any
-        if isinstance(value, np.random.Generator):
-            name, state = type(value.bit_generator).__name__, dict(value.bit_generator.state)
-        elif isinstance(value, random.Random):
-            name, state = "random", value.getstate()
-        elif isinstance(value, torch.Generator):
-            name, state = "torch", value.get_state().numpy()
-        else:
-            name, state = "RandomState", value.get_state()
-        is_known = self.bridge.twins.has_state(value, state)
-        return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
+        state = self.bridge.generators.news(number := self.bridge.keep(value), value)
+        return "generator", number, name_of(value), None if state is None else ("value", state)
 
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, StringIO | BytesIO):

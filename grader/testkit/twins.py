@@ -142,9 +142,9 @@ def run(
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
     around = [(key, call.build(one)) for key, one in settings]
-    for number, state in states:
-        set_state(number, state)
     side = here()
+    for number, state in states:
+        set_state(number, state) if number in range(3) else side.generators.set(number, state)
     if states:
         side.moment = side.moment.now()
     before = side.moment
@@ -186,7 +186,7 @@ def run(
         logged = side.log.take() if side.log is not None else []
         warned, side.warned = side.warned, []
         side.moment = before.now()
-        drawn = [tuple(one) for one in side.seeds.drawn(before, side.moment)]
+        drawn = [*map(tuple, side.seeds.drawn(before, side.moment)), *side.generators.drawn()]
         if complaint := side.complaints.getvalue():
             side.complaints = StringIO()
         own, shared = changed(call.passed), [*changed_contents()]

@@ -84,6 +84,7 @@ WRONG = (
     (SHARED, '["W"], params["b"]', '["W"].copy(), params["b"]', {"numeric_gradient"}),
     (SHARED, "_sinks.append(sink)", "_sinks.append(list(sink))", {"function_that_keeps"}),
     (SHARED, 'out.append("b")', 'out = [*out, "b"]', {"generator_that_fills"}),
+    (SHARED, "generator.manual_seed(seed)", "torch.manual_seed(seed)", {"random_generator_of_torch"}),
     (BOTH, "+ tokenizer.pad", "", {"object_that_is_called"}),
     (BOTH, "current.reset(token)", "pass", {"context_variable"}),
     (BOTH, "        self.place = place\n", "        self.place = None\n", {"names_that_proxies_have"}),
@@ -132,8 +133,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 128
-    assert result.score == result.max == 95.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 132
+    assert result.score == result.max == 97.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -1,4 +1,5 @@
 import collections
+import random
 
 import numpy as np
 import pytest
@@ -177,3 +178,29 @@ def test_no_longer_kept():
     keeper.kept = kept
     other.append(0)
     assert keeper.add(1) == 1 and kept == [1]
+
+
+@pytest.mark.parametrize(
+    ("make", "uses"),
+    [
+        (np.random.default_rng, [("integers", 9), ("normal", 0)]),
+        (np.random.RandomState, [("randint", 9), ("normal", 0)]),
+        (random.Random, [("randrange", 9), ("gauss", 0, 1)]),
+    ],
+)
+def test_random_generator(make, uses):
+    ours, twin = make(3), make(3)
+    keeper = Keeper(ours)
+    for _ in range(3):
+        assert keeper.draw(uses) == [getattr(twin, name)(*args) for name, *args in uses]
+        assert ours.random() == twin.random()
+    if make is np.random.default_rng:
+        assert ours.bit_generator.state == twin.bit_generator.state
+
+
+def test_random_generator_of_torch():
+    ours, twin = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+    for seed in (None, 7, None):
+        twin.manual_seed(seed) if seed else None
+        assert shared.noise(ours, seed) == torch.randn(3, generator=twin).tolist()
+        assert torch.equal(torch.rand(2, generator=ours), torch.rand(2, generator=twin))
