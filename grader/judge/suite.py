@@ -470,13 +470,13 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
         for name, some in bases.items()
         if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
-        for name, known in more.items():
-            members = _MADE_BY_TESTS | ({"far_place": places[name]} if name in places else {})
-            kinds = [found.get(one) or kind_of(one) for one in known]
-            try:
-                found[name] = type(name, tuple(kinds), members)
-            except TypeError:  # no order of its bases
-                found[name] = type(name, (kinds[0],), members)
+        name = min(more, key=lambda one: sum(base in bases and base not in found for base in bases[one]))
+        members = _MADE_BY_TESTS | ({"far_place": places[name]} if name in places else {})
+        kinds = [found.get(one) or kind_of(one) for one in more[name]]
+        try:
+            found[name] = type(name, tuple(kinds), members)
+        except TypeError:  # no order of its bases
+            found[name] = type(name, (kinds[0],), members)
     assert course.suite is not None
     for file in course.checks_dir.rglob("*.py"):
         with contextlib.suppress(CourseError):
