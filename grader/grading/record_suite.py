@@ -13,15 +13,19 @@ import sys
 from collections.abc import Generator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 import pytest
+
+from grader.course.source import names_of_code
 
 _LIMITS: Final = "setrlimit"
 """The function of the system by which a test limits its own process, and the mark that such a test gets."""
 
 
+ONLY_READS: Final = "only reads"
+"""The mark of a test that calls nothing of the students', and names what it says that it calls."""
 _STARTS: Final = "starts processes"
 """The mark of a test that starts processes itself, other than the workers of a loader."""
 _START: Final = BaseProcess.start.__code__
@@ -67,8 +71,9 @@ class Recorder:
                 if mark in calls:
                     del calls[mark]
                     found["marks"].append(mark)
-            if not calls:
-                calls |= self._read_by(item)
+            if not calls and (read := self._read_by(item)):
+                calls |= read
+                found["marks"].append(ONLY_READS)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -118,17 +123,15 @@ class Recorder:
     def _read_by(self, item: pytest.Item) -> dict[str, None]:
         """The students' names in the code of a test, which may read an enum, or a class, and call nothing of it."""
         test = inspect.unwrap(getattr(item, "function", None) or item.runtest)
-        known, names = getattr(test, "__globals__", {}), _names_in(getattr(test, "__code__", None))
+        known, names = getattr(test, "__globals__", {}), names_of_code(getattr(test, "__code__", None))
         found: dict[str, None] = {}
         for module in [*sys.modules.values()]:
             file = getattr(module, "__file__", None)
             for *_, name in self._names.get(file, ()) if isinstance(file, str) else ():
-                homes = [known.get(one) for one in names] if name in names else []
-                if homes and (
-                    module in homes
-                    or module.__name__ in names
-                    or (name in known and known[name] is vars(module).get(name))
-                ):
+                value = vars(module).get(name)
+                if name not in names or not isinstance(value, type | FunctionType):
+                    continue
+                if module.__name__ in names or any(known.get(one) is home for one in names for home in (value, module)):
                     found[f"{file}::{name}"] = None
         return found
 
@@ -146,13 +149,6 @@ class Recorder:
         found = next((f"{file}::{name}" for first, last, name in definitions if first <= line <= last), None)
         self._known[place] = found
         return found
-
-
-def _names_in(code: object) -> set[str]:
-    """The global names, attributes and modules in the code of a function and of those in it."""
-    if not isinstance(code, CodeType):
-        return set()
-    return {*code.co_names}.union(*map(_names_in, code.co_consts))
 
 
 def _is_in_loader(frame: FrameType | None) -> bool:

@@ -249,11 +249,11 @@ class Bridge:
             return
         changed, shared, pulls, written, logged, warned, drawn, complaint, modes, kept, released = done
         if complaint and self._reads_errors():
-            sys.stderr.write(str(complaint))
+            sys.stderr.write(passing.local(str(complaint)))
         self._draw(drawn)
         self.twins.pull(pulls)
         for name, level, message in logged if self._forwards_logs else ():
-            _logger(name).log(level, "%s", message)
+            _logger(name).log(level, "%s", passing.local(message))
         for classes, message in warned:
             self._warn(classes, str(message))
         for number in kept:
@@ -312,7 +312,8 @@ class Bridge:
             self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
             for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
-                one = SubmissionRaised(str(text)) if place else error
+                error.message = passing.local(error.message)
+                one = SubmissionRaised(passing.local(str(text))) if place else error
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
                 cause, known = known, self.exceptions.known(one, classes, args, fields)
                 known.__cause__ = cause
@@ -402,7 +403,7 @@ class Bridge:
 
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
-            sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
+            sys.stdout.write(Passing(self).local(getattr(self.channel.transport, "take_prints", str)()))
 
     def kind_of(self, named: Any) -> str:
         """The name of the class of something by its name in a module over there; a class is of `type`."""
@@ -485,9 +486,13 @@ class Bridge:
             case "value":
                 value = rest[0]
                 self._note_paths(value.values() if type(value) is dict else (value,))
-                return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
+                if type(value) is str:
+                    return str(passing.path(value)) if value[:1] == os.sep else passing.local(value)
+                return value
             case "twin":
                 return self.twins.value(rest[0])
+            case "view":
+                return passing.view(*rest)
             case "argument":
                 return passing.original(rest[0])
             case "object":

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -175,7 +176,8 @@ def run(
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done(())
         except Exception as error:
-            side.raised, side.done = error, done(())
+            traceback.clear_frames(error.__traceback__)  # else they hold the arguments
+            side.raised, side.done = error, done(call.kept())
             raise
         described = describe(results[0], call.passed, kept_of(used, results))
         results.clear()

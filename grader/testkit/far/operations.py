@@ -184,7 +184,10 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "doc": lambda owner: owner.__doc__,
     "dict": lambda owner: dict(vars(owner)),
     "signature": parameters_of,
-    "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
+    "dataclass_fields": lambda owner: [
+        (one.name, one.type, *([] if one.default is dataclasses.MISSING else [one.default]))
+        for one in dataclasses.fields(owner)
+    ],
     "data": _data,
     "has_hook": lambda kind: (
         type(kind) is not type or any("__init_subclass__" in vars(one) for one in kind.__mro__[:-1])

@@ -71,6 +71,8 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
             return "argument", one.number
     if (key := here().number_of(value)) is not None:
         return "object", key
+    if passed and kind in (torch.Tensor, np.ndarray) and (found := _view_of(value, passed)) is not None:
+        return "view", *found
     if kind in _TENSORS:
         return _describe_tensor(value, kept)
     is_numbers = kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy")
@@ -79,6 +81,35 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
         share(number := -next(_numbers), value)
         return "shared", number, data
     return data
+
+
+def size_of(numbers: Any) -> int:
+    """How many numbers a tensor or array has."""
+    return int(numbers.numel() if isinstance(numbers, torch.Tensor) else numbers.size)
+
+
+def is_dense(numbers: Any) -> bool:
+    """Whether the numbers of a tensor or array are all that lie in its memory, in their order."""
+    if isinstance(numbers, torch.Tensor):
+        return numbers.layout is torch.strided and numbers.is_contiguous()
+    return bool(numbers.flags.c_contiguous)
+
+
+def _view_of(value: Any, passed: Sequence[Passed]) -> tuple[int, list[int], list[int], int] | None:
+    """Of which argument a result is a view, by its number, with the sizes, the steps and the first place; None if it is
+    none. The numbers of both are the same, whoever changes them."""
+    is_tensor = isinstance(value, torch.Tensor)
+    if is_tensor and (value.requires_grad or value.layout is not torch.strided or value.is_conj() or value.is_neg()):
+        return None
+    for number, whole, _ in passed:
+        if type(whole) is type(value) and whole.dtype == value.dtype and is_dense(whole):
+            bytes_each = value.itemsize
+            places = (one.data_ptr() if is_tensor else one.__array_interface__["data"][0] for one in (value, whole))
+            start, rest = divmod(next(places) - next(places), bytes_each)
+            if not rest and 0 <= start < size_of(whole) and size_of(value):
+                steps = value.stride() if is_tensor else [step // bytes_each for step in value.strides]
+                return number, [*value.shape], [*steps], start
+    return None
 
 
 def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:

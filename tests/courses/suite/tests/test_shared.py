@@ -204,3 +204,25 @@ def test_random_generator_of_torch():
         twin.manual_seed(seed) if seed else None
         assert shared.noise(ours, seed) == torch.randn(3, generator=twin).tolist()
         assert torch.equal(torch.rand(2, generator=ours), torch.rand(2, generator=twin))
+
+
+def test_views():
+    x = torch.zeros(2, 3)
+    rows = shared.turned(x)
+    rows[1, 0] = 5
+    assert x[0, 1] == 5 and rows.data_ptr() == x.data_ptr()
+    first, second = shared.halves(x)
+    second += 1
+    assert x.tolist() == [[0, 5, 0], [1, 1, 1]] and first.shape == (1, 3)
+    array = np.zeros(4)
+    shared.reversed_part(array)[0] = 7
+    assert array.tolist() == [0, 0, 7, 0] and np.shares_memory(shared.reversed_part(array), array)
+    complex_ones = torch.tensor([1 + 2j])
+    assert shared.conjugate(complex_ones).imag.item() == -2
+
+
+def test_list_that_is_kept_by_a_call_that_raises():
+    kept, keeper = [], Keeper()
+    with pytest.raises(ValueError, match="empty"):
+        keeper.keep(kept)
+    assert keeper.add(5) == 1 and kept == [5] and keeper.kept is kept

@@ -38,6 +38,11 @@ class Keeper:
     def set(self, row, column, value):
         self.kept[row][column] = value
 
+    def keep(self, kept):
+        self.kept = kept
+        if not kept:
+            raise ValueError("empty")
+
     def draw(self, uses):
         return [getattr(self.kept, name)(*args) for name, *args in uses]
 
@@ -121,3 +126,19 @@ def noise(generator, seed):
     if seed:
         generator.manual_seed(seed)
     return torch.randn(3, generator=generator).tolist()
+
+
+def turned(x):
+    return x.T
+
+
+def halves(x):
+    return x.split(1)
+
+
+def reversed_part(x):
+    return x[2:0:-1]
+
+
+def conjugate(x):
+    return x.conj()
