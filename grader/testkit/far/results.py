@@ -106,7 +106,7 @@ def _view_of(value: Any, passed: Sequence[Passed]) -> tuple[int, list[int], list
             bytes_each = value.itemsize
             places = (one.data_ptr() if is_tensor else one.__array_interface__["data"][0] for one in (value, whole))
             start, rest = divmod(next(places) - next(places), bytes_each)
-            if not rest and 0 <= start < size_of(whole) and size_of(value):
+            if not rest and 0 <= start < size_of(whole) >= size_of(value) > 0:
                 steps = value.stride() if is_tensor else [step // bytes_each for step in value.strides]
                 return number, [*value.shape], [*steps], start
     return None

@@ -24,6 +24,7 @@ from pkg.both import (
     load,
     outputs,
     save,
+    tell,
 )
 
 
@@ -138,3 +139,10 @@ def test_variables(double):
 def test_object_made_for_a_parameter(made):
     assert (type(made) == Linear) != (type(made) == Trainer)  # noqa: E721
     assert isinstance(made, Trainer | Linear) and isinstance(made, torch.nn.Module) == isinstance(made, Linear)
+
+
+def test_path_in_a_text(tmp_path, capsys):
+    path = tmp_path / "a.txt"
+    assert tell(path) == f"to '{path}', and {path}" and capsys.readouterr().out == f"saved\t{path}\n"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"no {path}: gone")):
+        tell(str(path), is_gone=True)

@@ -217,6 +217,9 @@ def test_views():
     array = np.zeros(4)
     shared.reversed_part(array)[0] = 7
     assert array.tolist() == [0, 0, 7, 0] and np.shares_memory(shared.reversed_part(array), array)
+    every_other = torch.arange(8.0)[::2].view(2, 2)
+    assert shared.turned(every_other).tolist() == [[0, 4], [2, 6]]
+    assert shared.reversed_part(np.arange(8.0)[::2]).tolist() == [4, 2]
     complex_ones = torch.tensor([1 + 2j])
     assert shared.conjugate(complex_ones).imag.item() == -2
 

@@ -91,6 +91,13 @@ class Linear(Policy, nn.Module):
         return x
 
 
+def tell(path, is_gone=False):
+    if is_gone:
+        raise FileNotFoundError(f"no {path}: gone")
+    print("saved", path, sep="\t")
+    return f"to '{path}', and {path}"
+
+
 LIMIT = 3
 WORD = re.compile(r"\w+")
 WEIGHTS, BIASES = torch.ones(2), np.zeros(2)
