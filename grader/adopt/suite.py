@@ -98,7 +98,7 @@ class _AdoptedSuite:
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
         for one in sorted(passed, key=lambda one: ONLY_READS in one.marks):
-            # The stub of a class gives away what a test only reads, which is no exercise of its own.
+            # The stub of a class has all that a test can only read: that is no exercise of its own.
             of_test = [key for key in calls[one.name] if ONLY_READS not in one.marks or key in self._groups]
             if of_test:
                 _, *around, own_name = one.name.split("::")

@@ -25,7 +25,7 @@ _LIMITS: Final = "setrlimit"
 
 
 ONLY_READS: Final = "only reads"
-"""The mark of a test that calls nothing of the students', and names what it says that it calls."""
+"""The mark of a test that calls nothing of the students', and whose calls are the names that it says."""
 _STARTS: Final = "starts processes"
 """The mark of a test that starts processes itself, other than the workers of a loader."""
 _START: Final = BaseProcess.start.__code__

@@ -76,7 +76,7 @@ _TIMEOUT: Final = "timeout"
 _POINTS: Final = "points"
 """The mark of a test's own points, beside those of its exercise's other tests."""
 _FAILED_PARTS: Final = pytest.StashKey[list[tuple[BaseException, Call | None, list[Call]]]]()
-"""What the failed subtests of a test have raised, each with the last calls up to then."""
+"""The exceptions of the failed subtests of a test, each with the last calls up to then."""
 
 
 class SuiteCheck(Check):

@@ -85,7 +85,7 @@ class Twins:
         return found
 
     def pull(self, pulls: Sequence[Any]) -> None:
-        """Takes over what the submission has changed, as far as it may."""
+        """Takes over the submission's changes, as far as it may make them."""
         for key, data, grad, requires_grad in pulls:
             if data is None:
                 optimizer, _ = self._optimizers[key]

@@ -160,7 +160,7 @@ class Crossed:
     def _make_lazy(self, number: int, is_begun: bool) -> Any:
         made = _once(number, lambda: _items(_callback(number), is_begun))
         if is_begun and inspect.getgeneratorstate(made) == inspect.GEN_CREATED:
-            next(made)  # to where it takes what is sent to it
+            next(made)  # to where it takes a value
         return made
 
     def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
@@ -270,7 +270,7 @@ def _class_of(
 
 
 def _items(ask: Callable[..., Any], is_begun: bool) -> Generator[Any, Any, None]:
-    """The items of an iterator of the test, each when it is needed; what is sent to it is sent on."""
+    """The items of an iterator of the test, each when it is needed; values that are sent to it are sent on."""
     sent = (yield) if is_begun else None
     while item := ask() if sent is None else ask(sent):
         sent = yield item[0]
@@ -309,7 +309,7 @@ def _callback(number: int) -> Callable[..., Any]:
 
 
 class _Asked(torch.autograd.Function):
-    """What a function of the test has returned: its gradient is asked for, too."""
+    """The result of a function of the test: its gradient is asked for, too."""
 
     @staticmethod
     def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What a test may do with something of the submission, by the operation's name, and the names of classes."""
+"""The operations of a test on something of the submission, by their names, and the names of classes."""
 
 import asyncio
 import builtins

@@ -26,7 +26,7 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "numpy"}
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 GOT: Final = _READ - _TENSORS
-"""The same for what a function has returned, which may be a part of something there."""
+"""The same for the result of a function, which may be a part of something there."""
 _GETTING: Final = frozenset({"getitem", "next", "call", "enter", "await"})
 _LIST_ITERATOR: Final[Any] = type(iter([]))
 _ALONE: Final = 2
@@ -214,7 +214,7 @@ def changed_contents() -> Iterator[tuple[int, Any]]:
         now = content_at(home, name)
         if has_changed(now, before):
             here().contents[key] = home, name, copied(now)
-            if not name and now is not home:  # of an object, only what has changed
+            if not name and now is not home:  # of an object, only the changes
                 now = {one: own for one, own in now.items() if one not in before or has_changed(own, before[one])}
             is_deque = isinstance(now, collections.deque)
             yield key, describe(list(now) if is_deque else copy.copy(now) if now is home else now)
