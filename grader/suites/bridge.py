@@ -33,6 +33,7 @@ from grader.border.failures import BadReply, MissingName, NoAnswer, SubmissionRa
 from grader.border.labels import surroundings
 from grader.border.proxies import Call, FarObject, maker_of
 from grader.suites import named_tuples
+from grader.suites.attributes import Attributes
 from grader.suites.contents import Contents
 from grader.suites.exceptions import Exceptions, Exited, named, text_of
 from grader.suites.graphs import leaves_of, with_graph
@@ -91,6 +92,7 @@ class Bridge:
         harmful: what a test was last refused to do: see `grader.suites.harm`.
         said: the texts that the submission has answered with, which may be paths.
         contents: what both sides may change.
+        attributes: of objects of the submission, which need no exchange.
         classes: those of the test that were sent, by their whole names over there.
         has_functions: whether the submission has a function of the test, which an object of its may call later.
         endless: the numbers of iterators of the test whose end has not come yet.
@@ -143,6 +145,7 @@ class Bridge:
         self.contents = Contents(self._kept)
         self._released: list[int] = []
         self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self.attributes = Attributes()
         self._turn = threading.RLock()
 
     @contextlib.contextmanager
@@ -190,17 +193,22 @@ class Bridge:
 
     def read(self, method: Any) -> None:
         """Reads a method that was known to be one, because it is used for something else than a call."""
-        self.handles.note_read(method, self.run("getattr", *method._late))
+        late = method._late
+        found = self.run("found", late) if type(late) is int else self.run("getattr", *late)
+        self.handles.note_read(method, found)
 
     def _run(self, operation: str, target: Any, /, *args: object, _shown: Call | None, **kwargs: object) -> Any:
-        for method in self.handles.to_read(target if operation == "call" else None):
-            self.read(method)
+        for method in self.handles.to_find(target if operation == "call" else None):
+            self.attributes.waiting.append((number := self.keep(method), "getattr", method._late))
+            object.__setattr__(method, "_late", number)
         if operation == "call" and (late := self.handles.unread(target)):
             operation, target, args = "method", late[0], (late[1], *args)
         if operation in ("setattr", "delattr"):
             self.set_names.add(args[0])
         self.contents.forget_old()
         passing = Passing(self)
+        waiting = self.attributes.waiting
+        first = [(number, name, [passing.tree(one) for one in operands]) for number, name, operands in waiting]
         trees = passing.tree(target), [passing.tree(one) for one in args]
         named = [(name, passing.tree(one)) for name, one in kwargs.items()]
         settings = [*self._surroundings.changes(passing), *(("path", one) for one in passing.changed_paths())]
@@ -209,9 +217,10 @@ class Bridge:
         if self._reads_errors():
             settings.append(("stderr", ("value", None)))
         states = self._states()
+        waiting.clear()
         if _shown is not None:
             self.channel.show(_shown)
-        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._may_ask()]
+        request = [operation, *trees, named, self.twins.pushes(), states, settings, self._may_ask(), first]
         while not request[-1]:  # as most of it is in most exchanges
             request.pop()
         try:
@@ -232,7 +241,7 @@ class Bridge:
         with _reading:
             how, described, *done = reply
             self._take(done, passing)
-            result = None if how == "exits" else self._value(described, passing)
+            result = None if how == "exits" else self._with_attributes(described, passing, target)
             while self._released:  # also a list that the result has made known
                 self.contents.release(self._released.pop())
         if how == "exits":
@@ -241,6 +250,15 @@ class Bridge:
             _shown.result, _shown.answered = _as_returned(result), True
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", _shown)
+        return result
+
+    def _with_attributes(self, described: Any, passing: Passing, target: object) -> Any:
+        """A result; the attributes that came along are its own, or others of the object that it is one of."""
+        if described[0] != "with":
+            return self._value(described, passing)
+        result = self._value(described[1], passing)
+        attributes = {str(name): self._value(one, passing) for name, one in described[2]}
+        self.attributes.know(result if isinstance(result, FarObject) else target, attributes)
         return result
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
@@ -270,6 +288,7 @@ class Bridge:
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True
+        self.attributes.know(None, {})
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
@@ -371,6 +390,7 @@ class Bridge:
         Args:
             inputs: the tensors that the gradients depend on, if they are to be differentiated again.
         """
+        self._send_first()
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
@@ -389,8 +409,14 @@ class Bridge:
         reply = self._ask(*question)
         while reply[0] == "asks":
             answer = self._answer(reply[1:], passing)
+            self._send_first()
             reply = self._ask(twins.resume, answer, self.twins.pushes(), self._changed_here(passing))
         return reply
+
+    def _send_first(self) -> None:
+        """Sends the attributes that the test has set."""
+        if self.attributes.waiting:
+            self.run("get", None)
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""

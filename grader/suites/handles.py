@@ -9,7 +9,7 @@ from typing import Any
 
 from grader.border.proxies import FarObject
 from grader.suites.proxies import Class, Handle, class_of_handles, class_of_library, make_handle
-from grader.testkit.far.operations import names_of, special_of
+from grader.testkit.far.operations import EVERY, names_of, special_of
 
 
 class Handles:
@@ -27,8 +27,8 @@ class Handles:
 
         Args:
             kind: the number of its class.
-            facts: if they are new, the names of its classes, the most special first, its special methods and its
-                methods.
+            facts: if they are new, the names of its classes, the most special first, its special methods, its methods,
+                and its attributes that code sets.
             own_name: of a class.
         """
         if not isinstance(remote, FarObject):  # a list or dict of a class of its own
@@ -42,13 +42,13 @@ class Handles:
 
     def _add(self, name: str, kind: int, facts: Sequence[Any] | None) -> None:
         if facts is not None:
-            classes, special, methods = facts
-            self._kinds[kind] = self._class(name, [str(one) for one in classes], str(special), str(methods))
+            classes, *others = facts
+            self._kinds[kind] = self._class(name, [str(one) for one in classes], *map(str, others))
 
-    def _class(self, name: str, classes: Sequence[str], special: str, methods: str = "") -> Class:
-        key = (*classes, special, methods)  # of two classes of one name each has its own
+    def _class(self, name: str, classes: Sequence[str], special: str, methods: str = "", guarded: str = EVERY) -> Class:
+        key = (*classes, special, methods, guarded)  # of two classes of one name each has its own
         if (found := self._classes.get(key)) is None:
-            found = self._classes[key] = class_of_handles(name, classes, special, methods)
+            found = self._classes[key] = class_of_handles(name, classes, special, methods, guarded)
         return found
 
     def note_class(self, kind: type, found: Any) -> None:
@@ -59,22 +59,23 @@ class Handles:
     # ---------------------------------------------------------------- methods that are not read yet
 
     def method(self, owner: Handle, name: str) -> Handle:
-        """A method of an object, which is read at the next operation unless this is its call."""
+        """A method of an object, which is found at the next operation unless this is its call."""
         made = make_handle(self._of_methods, FarObject(owner._channel, -1, "method"), late=(owner, name))
         self._unread.append(weakref.ref(made))
         return made
 
-    def to_read(self, called: object) -> list[Handle]:
-        """The methods to read before an operation: those that the test still has, but for the one that it calls."""
+    def to_find(self, called: object) -> list[Any]:
+        """The methods to find before an operation: those that the test still has, but for the one that it calls."""
         if not self._unread:
             return []
-        alive = [method for one in self._unread if (method := one()) is not None and method._late is not None]
+        alive = [method for one in self._unread if (method := one()) is not None and type(method._late) is tuple]
         self._unread = [weakref.ref(one) for one in alive if one is called]
         return [one for one in alive if one is not called]
 
     def unread(self, target: object) -> tuple[Handle, str] | None:
-        """Of such a method its object and its name; None for anything else."""
-        return target._late if issubclass(type(target), Handle) else None  # type: ignore[attr-defined]
+        """Of a method that is not even found its object and its name; None for anything else."""
+        late = target._late if issubclass(type(target), Handle) else None  # type: ignore[attr-defined]
+        return late if type(late) is tuple else None
 
     def note_read(self, method: Handle, found: Any) -> None:
         """From now on, a method is what was read."""

@@ -29,7 +29,7 @@ from grader.suites.bridge import running
 from grader.suites.exceptions import named
 from grader.suites.honesty import note
 from grader.suites.passing import Crossing, Passing
-from grader.testkit.far.operations import BINARY, SPECIAL, operation, signature_of
+from grader.testkit.far.operations import BINARY, EVERY, SPECIAL, operation, signature_of
 from grader.testkit.rebuilt import PLAIN
 from grader.text import with_article
 
@@ -381,7 +381,9 @@ class Handle(Used, FarObject, metaclass=Class):
     __slots__ = ("__weakref__", "_late", "_plain")
     _classes: tuple[str, ...] = ()
     _methods: frozenset[str] = frozenset()
-    _late: tuple[Handle, str] | None
+    _guarded: frozenset[str] = frozenset({EVERY})
+    _late: tuple[Handle, str] | int | None
+    """Of a method that was not read: its object and its name, or its number if it was found over there."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -420,6 +422,8 @@ class Handle(Used, FarObject, metaclass=Class):
         return result
 
     def _crosses_as(self, passing: Passing) -> tuple[Any, ...]:
+        if type(self._late) is int:
+            return "known", self._late
         if self._late is not None:
             running[-1].read(self)
         return passing.tree(self._plain[0]) if self._number < 0 else ("value", self)
@@ -431,8 +435,16 @@ class Handle(Used, FarObject, metaclass=Class):
         return self._plain[0] if self._number < 0 and self._plain else self
 
     def _attribute(self, name: str) -> Any:
-        is_method = running and name in type(self)._methods and name not in running[-1].set_names
-        return running[-1].handles.method(self, name) if is_method else _read(self, name)
+        if running and name in type(self)._methods and name not in running[-1].set_names:
+            return running[-1].handles.method(self, name)
+        known = running[-1].attributes.known_of(self) if running else {}
+        return known.pop(name) if name in known else _read(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if running:
+            running[-1].set_names.add(name)
+        if not running or not running[-1].attributes.set_later(self, name, value):
+            self._run("setattr", name, value)
 
     def _call(self, /, *args: object, **kwargs: object) -> Call:
         made = self._made
@@ -483,16 +495,17 @@ def class_of_library(name: str) -> type | None:
     return here if is_harmless else None
 
 
-def class_of_handles(name: str, classes: Sequence[str], special: str, methods: str = "") -> Class:
+def class_of_handles(name: str, classes: Sequence[str], special: str, methods: str, guarded: str) -> Class:
     """The class of the proxies of a class's objects.
 
     Args:
         classes: the names of its classes, the most special first.
         special: the special methods that its objects have, and, with a dash, those that they have not.
         methods: names of methods of its objects, which need not be read to be called.
+        guarded: names of attributes that code sets, so that it may refuse.
     """
     names: dict[str, Any] = {"__slots__": (), "__module__": "", "_classes": tuple(classes)}
-    names["_methods"] = frozenset(methods.split())
+    names["_methods"], names["_guarded"] = frozenset(methods.split()), frozenset(guarded.split())
     for method in special.split():
         if (own := method.strip("-")) in METHODS:
             names[f"__{own}__"] = METHODS.get(method)

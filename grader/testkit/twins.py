@@ -25,7 +25,7 @@ from grader.testkit.far.arguments import Crossed, written
 from grader.testkit.far.callbacks import Thread, wait
 from grader.testkit.far.contents import forget, forget_old, released, set_content
 from grader.testkit.far.operations import names_of, operation
-from grader.testkit.far.results import changed, changed_contents, describe, kept_of
+from grader.testkit.far.results import beside, changed, changed_contents, describe, kept_of, note_read
 from grader.testkit.far.side import FarSide, Log, here, pulls, sides, take
 
 _backward, _import = torch.autograd.backward, importlib.import_module
@@ -124,22 +124,29 @@ def run(
     states: Sequence[tuple[int, Any]] = (),
     settings: Sequence[tuple[str, Any]] = (),
     may_ask: bool = False,
+    first: Sequence[tuple[Any, ...]] = (),
 ) -> Any:
     """One operation on the submission.
 
     Args:
         states: those of random generators that have changed.
         settings: what else is as the test has set it.
+        first: operations before it that run no code of the submission: a number for the result or 0, the name, and the
+            operands.
 
     Returns:
-        The result, or the code of an exit. If there are any effects: the arguments, then what both sides have, and the
-        twins that were changed, the files that were written, the logs, the warnings, how random generators were used,
-        torch's modes, and the arguments that the submission keeps, and keeps no more. Or the question to a function of
-        the test.
+        The result with attributes that come along, or the code of an exit. If there are any effects: the arguments,
+        then what both sides have, and the twins that were changed, the files that were written, the logs, the warnings,
+        how random generators were used, torch's modes, and the arguments that the submission keeps, and keeps no more.
+        Or the question to a function of the test.
     """
     take(pushes)
     forget_old(here().contents, [key for key, (_, attribute, _) in here().contents.items() if not attribute])
     call = Crossed()
+    for number, earlier, operands in first:
+        found = operation(earlier)(*call.many(operands))
+        if number:
+            here().know(number, found)
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
     around = [(key, call.build(one)) for key, one in settings]
@@ -180,6 +187,11 @@ def run(
             side.raised, side.done = error, done(call.kept())
             raise
         described = describe(results[0], call.passed, kept_of(used, results))
+        if described[0] == "handle":
+            described = "with", described, beside(results[0])
+        elif used == "getattr":
+            note_read(subject, operands[0])
+            described = "with", described, beside(subject, operands[0])
         results.clear()
         return "returned", described, *done(call.kept())
 

@@ -69,6 +69,18 @@ def methods_of(kind: type) -> str:
     return " ".join(sorted(known) if "__getattribute__" not in own else ())
 
 
+EVERY: Final = "*"
+"""Stands for the names of all attributes."""
+
+
+def guarded_of(kind: type) -> str:
+    """The attributes of a class's objects that code sets, a property's or that of a class: it may refuse."""
+    own = {name: one for kind in type.mro(kind)[::-1] for name, one in vars(kind).items()}
+    if own["__setattr__"] is not object.__setattr__ or not kind.__dictoffset__:
+        return EVERY
+    return " ".join(sorted(name for name, one in own.items() if hasattr(type(one), "__set__")))
+
+
 @functools.lru_cache(maxsize=1 << 10)  # each check asks for the same classes
 def _names_set_by(code: CodeType) -> set[str]:
     is_setting = _STORE in code.co_code[::2]
@@ -177,6 +189,7 @@ def _await(owner: Any, name: str = "", *args: Any) -> Any:
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "call": lambda function, /, *args, **kwargs: function(*args, **kwargs),
     "get": lambda value: value,
+    "found": lambda number: here().objects.pop(number),
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,

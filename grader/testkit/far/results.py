@@ -4,6 +4,7 @@ import collections
 import copy
 import itertools
 import sys
+import threading
 from collections.abc import Iterator, Sequence, Set
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from torch import nn
 from grader.border import tables
 from grader.border.bounds import Budget
 from grader.testkit.far.contents import content_at, copied, has_changed, is_shared, share
-from grader.testkit.far.operations import SPECIAL, methods_of, name_of, names_of, special_of
+from grader.testkit.far.operations import EVERY, SPECIAL, guarded_of, methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here
 from grader.testkit.rebuilt import PLAIN, parts_of
 
@@ -32,6 +33,8 @@ _LIST_ITERATOR: Final[Any] = type(iter([]))
 _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
+_MOST_READ: Final = 16
+_MOST_BESIDE: Final = 1 << 10
 _numbers: Final = itertools.count(1)
 
 
@@ -144,14 +147,35 @@ def _describe_plain(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tu
     return "handle", value, *_kind(kind), *own_name
 
 
-def _kind(kind: type) -> tuple[int, tuple[list[str], str, str] | None]:
-    """The number of a class; also the names of its classes, special methods and methods if both sides do not have
-    them, or the class has got others since."""
+def _kind(kind: type) -> tuple[int, tuple[list[str], str, str, str] | None]:
+    """The number of a class; also the names of its classes, special methods, methods and guarded attributes if both
+    sides do not have them, or the class has got others since."""
     sizes = [len(vars(one)) for one in type.mro(kind)]
     if (known := here().kinds.get(kind)) is not None and known[1] == sizes:
         return known[0], None
     here().kinds[kind] = number, _ = next(_numbers), sizes
-    return number, (names_of(kind), special_of(kind), methods_of(kind))
+    return number, (names_of(kind), special_of(kind), methods_of(kind), guarded_of(kind))
+
+
+def note_read(owner: Any, name: str) -> None:
+    """Notes that the test reads this attribute of such objects: of the next ones it comes along."""
+    names = here().read.setdefault(type(owner), {})
+    if name not in names and len(names) < _MOST_READ:
+        names[name] = name in getattr(owner, "__dict__", ()) and not {EVERY, name} & {*guarded_of(type(owner)).split()}
+
+
+def beside(owner: Any, but: str = "") -> list[tuple[str, Any]]:
+    """The attributes of an object that the test reads of such objects, as data: those that are plain values or arrays,
+    while no other thread runs that could change them."""
+    names = [name for name, is_plain in here().read.get(type(owner), {}).items() if is_plain and name != but]
+    if not names or threading.active_count() > 1:
+        return []
+    own = {name: one for name, one in vars(owner).items() if name in names}
+    return [(name, describe(one, (), _READ)) for name, one in own.items() if type(one) in PLAIN or _is_small(one)]
+
+
+def _is_small(value: object) -> bool:
+    return type(value) is np.ndarray and value.size <= _MOST_BESIDE
 
 
 def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:

@@ -66,6 +66,7 @@ class FarSide:
         files: the files at each, as both sides last had them.
         beside: the current folder.
         kinds: of each class that was sent its number, and how many names it had then.
+        read: of each class the attributes that the test has read of its objects, and whether they are plain ones.
         named_tuples: classes of named tuples that have crossed, by their whole names; those of the test by their own.
         homes: the namespaces of test modules whose classes were sent, by the module's name.
         contents: of those that both sides may change, and of variables that classes of the test may, by their numbers:
@@ -96,6 +97,7 @@ class FarSide:
         self.paths: dict[int, Path] = {}
         self.files: dict[int, dict[str, object]] = {}
         self.kinds: dict[type, tuple[int, list[int]]] = {}
+        self.read: dict[type, dict[str, bool]] = {}
         self.named_tuples: dict[str, Any] = {}
         self.homes: dict[str, dict[str, Any]] = {}
         self.contents: dict[int, tuple[Any, str, Any]] = {}

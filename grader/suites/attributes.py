@@ -1,0 +1,47 @@
+"""Attributes of the submission's objects that cost no exchange of their own: some come along with another result, and
+some are set together with the next operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from grader.testkit.far.operations import EVERY
+
+if TYPE_CHECKING:
+    from grader.suites.proxies import Handle
+
+_MOST: Final = 100
+_KINDS: Final = frozenset({bool, int, float, complex, type(None)})
+
+
+class Attributes:
+    """Those of one check.
+
+    Attributes:
+        waiting: operations to do before the next one: a number for the result, or 0, the name and the operands. They
+            run no code of the submission.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[int, str, tuple[Any, ...]]] = []
+        self._owner: object = None
+        self._known: dict[str, Any] = {}
+
+    def know(self, owner: object, known: dict[str, Any]) -> None:
+        """Notes the attributes of an object that came along; until the next exchange, as its code may change them."""
+        self._owner, self._known = owner, known
+
+    def known_of(self, owner: object) -> dict[str, Any]:
+        """Those of an object. Each is to be taken out when it is read: a signal may change it meanwhile."""
+        return self._known if owner is self._owner else {}
+
+    def set_later(self, owner: Handle, name: str, value: object) -> bool:
+        """Sets an attribute before the next operation, if it is a plain one: no code over there may refuse it."""
+        kind = type(owner)
+        if type(value) not in _KINDS or name[:2] == "__" or name in kind._methods or {EVERY, name} & kind._guarded:
+            return False
+        if len(self.waiting) == _MOST:
+            return False
+        self.waiting.append((0, "setattr", (owner, name, value)))
+        self.know(owner, {**self.known_of(owner), name: value})
+        return True
