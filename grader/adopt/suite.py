@@ -21,6 +21,7 @@ from grader.course.starter import names_for
 from grader.course.stubs import stub_of
 from grader.course.suite import Suite
 from grader.errors import UserError
+from grader.grading.record_suite import ONLY_READS
 from grader.grading.suite_run import (
     CLUTTER,
     Module,
@@ -96,15 +97,18 @@ class _AdoptedSuite:
         calls = {one.name: ran.called(one) for one in passed}
         times = Counter(name for names in calls.values() for name in names)
         self._groups: dict[tuple[Path, str], list[Test]] = {}
-        for one in passed:
-            if calls[one.name]:
+        for one in sorted(passed, key=lambda one: ONLY_READS in one.marks):
+            # The stub of a class has all that a test can only read: that is no exercise of its own.
+            of_test = [key for key in calls[one.name] if ONLY_READS not in one.marks or key in self._groups]
+            if of_test:
                 _, *around, own_name = one.name.split("::")
                 own = min(
-                    reversed(calls[one.name]),
+                    reversed(of_test),
                     key=lambda key: (-_length_in(key[1], own_name), -_length_in(key[1], "".join(around)), times[key]),
                 )
                 self._groups.setdefault(own, []).append(one)
-        self._without = [one for one in passed if not calls[one.name]]
+        grouped = {one.name for tests in self._groups.values() for one in tests}
+        self._without = [one for one in passed if one.name not in grouped]
         if not self._groups:
             failed = [reason for _, reason in ran.errors]
             failed += [one.reason for one in ran.tests if one.outcome != "passed"]

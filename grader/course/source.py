@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 import msgspec
 
@@ -235,6 +236,11 @@ def assigned_by(statement: ast.AST) -> Iterator[str]:
             yield from (one.id for one in _stored_in(target))
     for child in ast.iter_child_nodes(statement):
         yield from assigned_by(child)
+
+
+def names_of_code(code: object) -> set[str]:
+    """The global names, attributes and modules in the code of a function and of those in it."""
+    return {*code.co_names}.union(*map(names_of_code, code.co_consts)) if isinstance(code, CodeType) else set()
 
 
 def _stored_in(target: ast.expr) -> Iterator[ast.Name]:

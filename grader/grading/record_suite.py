@@ -6,21 +6,26 @@ Wraps and replaces nothing: a profile function sees the calls, so that the tests
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import sys
 from collections.abc import Generator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 import pytest
+
+from grader.course.source import names_of_code
 
 _LIMITS: Final = "setrlimit"
 """The function of the system by which a test limits its own process, and the mark that such a test gets."""
 
 
+ONLY_READS: Final = "only reads"
+"""The mark of a test that calls nothing of the students', and whose calls are the names that it says."""
 _STARTS: Final = "starts processes"
 """The mark of a test that starts processes itself, other than the workers of a loader."""
 _START: Final = BaseProcess.start.__code__
@@ -66,6 +71,9 @@ class Recorder:
                 if mark in calls:
                     del calls[mark]
                     found["marks"].append(mark)
+            if not calls and (read := self._read_by(item)):
+                calls |= read
+                found["marks"].append(ONLY_READS)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -111,6 +119,21 @@ class Recorder:
             return (yield)
         finally:
             sys.setprofile(before)
+
+    def _read_by(self, item: pytest.Item) -> dict[str, None]:
+        """The students' names in the code of a test, which may read an enum, or a class, and call nothing of it."""
+        test = inspect.unwrap(getattr(item, "function", None) or item.runtest)
+        known, names = getattr(test, "__globals__", {}), names_of_code(getattr(test, "__code__", None))
+        found: dict[str, None] = {}
+        for module in [*sys.modules.values()]:
+            file = getattr(module, "__file__", None)
+            for *_, name in self._names.get(file, ()) if isinstance(file, str) else ():
+                value = vars(module).get(name)
+                if name not in names or not isinstance(value, type | FunctionType):
+                    continue
+                if module.__name__ in names or any(known.get(one) is home for one in names for home in (value, module)):
+                    found[f"{file}::{name}"] = None
+        return found
 
     def _name_of(self, frame: FrameType) -> str | None:
         """``FILE::NAME`` of the students' function or class whose code this is; None if it is not theirs."""

@@ -21,11 +21,13 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 import hypothesis
 import pytest
 import torch
+from _pytest.skipping import evaluate_skip_marks
 from hypothesis import HealthCheck, Phase
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
@@ -35,7 +37,7 @@ from grader.border.failures import MissingName, SubmissionRaised, SubmissionTime
 from grader.border.proxies import Call, SubmissionProxy
 from grader.course import Course
 from grader.course.model import DATA
-from grader.course.source import names_bound_by, parse
+from grader.course.source import assigned_by, names_bound_by, parse
 from grader.course.suite import Group, check_name, group_of, names_apart, sentence_of
 from grader.errors import CourseError, UserError
 from grader.files import python_files
@@ -48,12 +50,14 @@ from grader.judge.suite_failure import Comparisons, exception_expected, exceptio
 from grader.judge.time_limit import TimeLimit
 from grader.suites.bridge import Bridge, running
 from grader.suites.collecting import Solution, asking
+from grader.suites.deferred import as_values, variables_in
 from grader.suites.exceptions import Exceptions
 from grader.suites.handles import Handles
 from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
 from grader.suites.modules import file_of, missing_in, standing_in
 from grader.suites.room import own_room
+from grader.suites.transforms import transformed_over_there
 from grader.suites.unpickling import unpickling_carefully
 
 try:
@@ -72,7 +76,7 @@ _TIMEOUT: Final = "timeout"
 _POINTS: Final = "points"
 """The mark of a test's own points, beside those of its exercise's other tests."""
 _FAILED_PARTS: Final = pytest.StashKey[list[tuple[BaseException, Call | None, list[Call]]]]()
-"""What the failed subtests of a test have raised, each with the last calls up to then."""
+"""The exceptions of the failed subtests of a test, each with the last calls up to then."""
 
 
 class SuiteCheck(Check):
@@ -83,10 +87,12 @@ class SuiteCheck(Check):
 
     Attributes:
         leftovers: of the suite's tests.
+        variables: places at which the test names variables of the submission.
     """
 
     runs_item = True
     leftovers: Leftovers
+    variables: Sequence[tuple[dict[str, Any], str]] = ()
 
     def __init__(
         self,
@@ -129,6 +135,7 @@ class SuiteCheck(Check):
                 comparisons.noted(),
                 contextlib.redirect_stdout(io.StringIO()),  # its prints must not mix with the grader's output
                 bridge.active(),
+                as_values(self.variables if evaluate_skip_marks(self.item) is None else ()),
             ):
                 try:
                     _run_item(self.item)
@@ -365,6 +372,7 @@ def collected_suite(
             (course.solutions_dir, course.exercises_dir),
         ),
         _hypothesis_settings(),
+        transformed_over_there(),
         unpickling_carefully(room.root / suite.path, room.root / DATA),
         kept_from_harm(room, suite.path),
         session.check_files_forgotten(room.root),
@@ -379,11 +387,13 @@ def collected_suite(
                 stack.enter_context(session.collecting(files, room.root, hooks, temporary=room.temporary))
         if hooks.problems and not hooks.checks:
             raise session.cannot_collect(hooks.problems)
-        parameters = (getattr(getattr(check.item, "callspec", None), "params", None) for check in hooks.checks.values())
+        parameters = [getattr(getattr(check.item, "callspec", None), "params", {}) for check in hooks.checks.values()]
         leftovers = Leftovers(room.root / suite.path, parameters, room)
-        for check in hooks.checks.values():
+        variables = _variables_of(course)
+        for check, given in zip(hooks.checks.values(), parameters, strict=True):
             assert isinstance(check, SuiteCheck)
             check.leftovers = leftovers
+            check.variables = variables_in(_functions_of(check.item), variables, given)
         checks = [*hooks.checks.values(), *hooks.broken(groups)]
         yield CollectedChecks(checks, hooks.run, limit, listener or Listener(), room.root)
 
@@ -470,19 +480,39 @@ def _exceptions_of(course: Course) -> dict[str, type[SubmissionRaised]]:
         for name, some in bases.items()
         if name not in found and (known := [one for one in some if one in found or is_exception(one)])
     }:
-        for name, known in more.items():
-            members = _MADE_BY_TESTS | ({"far_place": places[name]} if name in places else {})
-            kinds = [found.get(one) or kind_of(one) for one in known]
-            try:
-                found[name] = type(name, tuple(kinds), members)
-            except TypeError:  # no order of its bases
-                found[name] = type(name, (kinds[0],), members)
+        name = min(more, key=lambda one: sum(base in bases and base not in found for base in bases[one]))
+        members = _MADE_BY_TESTS | ({"far_place": places[name]} if name in places else {})
+        kinds = [found.get(one) or kind_of(one) for one in more[name]]
+        try:
+            found[name] = type(name, tuple(kinds), members)
+        except TypeError:  # no order of its bases
+            found[name] = type(name, (kinds[0],), members)
     assert course.suite is not None
     for file in course.checks_dir.rglob("*.py"):
         with contextlib.suppress(CourseError):
             for name in exceptions_expected(parse(file), course.suite.names):
                 found.setdefault(name, type(name, (kind_of("Exception"),), _MADE_BY_TESTS))
     return found
+
+
+def _variables_of(course: Course) -> set[str]:
+    """The names of the variables of stubs and the solution."""
+    found: set[str] = set()
+    for folder in (course.exercises_dir, course.solutions_dir):
+        for name in python_files(folder) if folder.is_dir() else ():
+            with contextlib.suppress(CourseError):
+                found.update(assigned_by(parse(folder / name)))
+    return found
+
+
+def _functions_of(item: pytest.Function) -> Iterator[FunctionType]:
+    """A test, its fixtures, and the methods of its class that are no tests."""
+    fixtures = (one.func for some in item._fixtureinfo.name2fixturedefs.values() for one in some)
+    of_class = {name: one for kind in reversed((item.cls or object).__mro__) for name, one in vars(kind).items()}
+    methods = (getattr(one, "__func__", one) for name, one in of_class.items() if not name.startswith("test"))
+    for one in (item.function, *fixtures, *methods):
+        if isinstance(found := inspect.unwrap(one), FunctionType):
+            yield found
 
 
 def _init(error: BaseException, *args: object, **fields: object) -> None:

@@ -47,6 +47,7 @@ from grader.testkit.far.callbacks import tensors_in
 from grader.testkit.far.contents import MUTABLE, is_shared
 from grader.testkit.far.files import Beside
 from grader.testkit.far.side import detached
+from grader.testkit.generators import Generators
 from grader.testkit.rebuilt import rebuilt
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Bridge:
 
     Attributes:
         twins: tensors that both sides have.
+        generators: random ones that both sides have.
         is_waiting: whether an answer has not come: then the process cannot be asked anything else.
         made: values that the suite has made of the submission's functions before there was a check, by their id.
         changed: kinds of arguments of the test that the submission has changed in place, and other uses that it `may`.
@@ -115,6 +117,7 @@ class Bridge:
         self.root = root
         self.handles = handles
         self.twins = Twins(self.may)
+        self.generators = Generators()
         self.set_names: set[object] = set()
         self.functions: set[Any] = set()
         self.signed: set[Any] = set()
@@ -266,11 +269,11 @@ class Bridge:
             one or () for one in done
         )
         if complaint and self._reads_errors():
-            sys.stderr.write(str(complaint))
+            sys.stderr.write(passing.local(str(complaint)))
         self._draw(drawn)
         self.twins.pull(pulls)
         for name, level, message in logged if self._forwards_logs else ():
-            _logger(name).log(level, "%s", message)
+            _logger(name).log(level, "%s", passing.local(message))
         for classes, message in warned:
             self._warn(classes, str(message))
         for number in kept:
@@ -301,12 +304,14 @@ class Bridge:
         """The random generators that the test has used or seeded since the last exchange."""
         before, self._moment = self._moment, self._moment.now() if self._moment else Moment()
         numbers = range(3) if before is None else self._moment.changed_since(before)
-        return [(number, self._moment.sent(number)) for number in numbers]
+        return [*((number, self._moment.sent(number)) for number in numbers), *self.generators.changed()]
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes as many numbers from the test's random generators as the submission has taken from its own."""
-        if drawn and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
-            for one in drawn:
+        of_process = [one for one in drawn if one[0] in range(3)]
+        self.generators.draw(drawn[len(of_process) :])
+        if of_process and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
+            for one in of_process:
                 draw(*one)
             self._moment = Moment()
 
@@ -328,7 +333,8 @@ class Bridge:
             self._take(done, passing)
             facts = facts or [(error.message, [f"builtins.{error.kind}"], ("value", None), ("value", None))]
             for place, (text, classes, *given) in [*enumerate(facts[:_MOST_CAUSES])][::-1]:
-                one = SubmissionRaised(str(text)) if place else error
+                error.message = passing.local(error.message)
+                one = SubmissionRaised(passing.local(str(text))) if place else error
                 args, fields = (self._value(tree, Passing(self)) for tree in given)
                 cause, known = known, self.exceptions.known(one, classes, args, fields)
                 known.__cause__ = cause
@@ -425,7 +431,7 @@ class Bridge:
 
     def _forward_prints(self) -> None:
         if self._forwards_prints or sys.stdout is not self._stdout:
-            sys.stdout.write(getattr(self.channel.transport, "take_prints", str)())
+            sys.stdout.write(Passing(self).local(getattr(self.channel.transport, "take_prints", str)()))
 
     def kind_of(self, named: Any) -> str:
         """The name of the class of something by its name in a module over there; a class is of `type`."""
@@ -508,9 +514,13 @@ class Bridge:
             case "value":
                 value = rest[0]
                 self._note_paths(value.values() if type(value) is dict else (value,))
-                return str(passing.path(value)) if type(value) is str and value[:1] == os.sep else value
+                if type(value) is str:
+                    return str(passing.path(value)) if value[:1] == os.sep else passing.local(value)
+                return value
             case "twin":
                 return self.twins.value(rest[0])
+            case "view":
+                return passing.view(*rest)
             case "argument":
                 return passing.original(rest[0])
             case "object":

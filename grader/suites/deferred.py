@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any, Final
 
 import pytest
+import torch
 
 from grader.border.failures import UnwrittenValue
 from grader.border.proxies import Call
+from grader.course.source import names_of_code
 from grader.suites.bridge import running
 from grader.suites.passing import Passing
 from grader.suites.proxies import METHODS, TYPES, Base, Handle, Used, attribute
 
 _OF_FUNCTIONS: Final = frozenset({"builtins.function", "builtins.type"})
+_STAY: Final = _OF_FUNCTIONS | {"builtins.ellipsis"}
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 
@@ -63,9 +67,12 @@ class Deferred(Used):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """A class is one for `inspect`, and a function a function."""
+        """A class is one for `inspect`, and a function a function; a value is of its own, but no tensor."""
         name = running[-1].kind_of(self) if running and self._made_by is None else ""
-        return type if name == "builtins.type" else TYPES.get(name, Deferred)
+        if name == "builtins.type" or name in TYPES:
+            return TYPES.get(name, type)
+        value = _value_now(self) if running else self
+        return Deferred if value is self or isinstance(value, torch.Tensor) else value.__class__
 
     def _in_a_test(self) -> Any:
         """The value that it stands for while a test runs, if it is one that cannot be changed in place; else itself."""
@@ -112,6 +119,48 @@ def deferred(name: str, target: Deferred, *args: object) -> Deferred:
 
 for _name in {*METHODS} - {"call", "bool", "hash", "await", "aiter", "anext", "aenter", "aexit"}:
     setattr(Deferred, f"__{_name}__", METHODS[_name])
+
+
+def _value_now(late: Deferred) -> Any:
+    """The value that a proxy stands for; itself if there is none: the test learns why where it uses it."""
+    with contextlib.suppress(Exception):
+        return late._now()
+    return late
+
+
+def variables_in(
+    functions: Iterable[Any], variables: Set[str], parameters: dict[str, Any]
+) -> list[tuple[dict[str, Any], str]]:
+    """Where a test reads variables of the submission by their own names: the namespaces, with the names.
+
+    Args:
+        functions: the test, and others of it.
+        variables: the names of the solution's variables.
+        parameters: of the test, of which some may be objects that were made while it was collected.
+    """
+    made = (name for name, one in parameters.items() if type(one) is Deferred and one._made_by is not None)
+    found = {(id(parameters), name): (parameters, name) for name in made}
+    for function in functions:
+        known = function.__globals__
+        names = names_of_code(function.__code__) & variables
+        found.update({(id(known), name): (known, name) for name in names if type(known.get(name)) is Deferred})
+    return [*found.values()]
+
+
+@contextlib.contextmanager
+def as_values(places: Iterable[tuple[dict[str, Any], str]]) -> Iterator[None]:
+    """Variables of the submission have their values meanwhile, as after an import of them, and none is a proxy."""
+    before = []
+    try:
+        for known, name in places:
+            value = _value_now(known[name])
+            if not isinstance(value, Used) or _STAY.isdisjoint(getattr(value, "_classes", _STAY)):
+                before.append((known, name, known[name]))
+                known[name] = value
+        yield
+    finally:
+        for known, name, late in before:
+            known[name] = late
 
 
 def value_of(variable: Deferred) -> Any:

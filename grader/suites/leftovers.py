@@ -209,7 +209,7 @@ def _restore(owner: Any, before: dict[str, Any], *, is_whole: bool = False) -> N
 
 
 def _parts(value: Any) -> object:
-    """What tells whether a container holds the same objects as before."""
+    """A key that tells whether a container holds the same objects as before."""
     if type(value) in _DICTS:
         return [(id(key), id(one)) for key, one in value.items()]
     return {*map(id, value)} if type(value) is set else [*map(id, value)]

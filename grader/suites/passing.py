@@ -10,8 +10,8 @@ import enum
 import functools
 import inspect
 import itertools
+import math
 import os
-import random
 import re
 import sys
 import types
@@ -42,7 +42,8 @@ from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import parameters_of
-from grader.testkit.far.results import STORES
+from grader.testkit.far.results import STORES, is_dense, size_of
+from grader.testkit.generators import TWISTERS, name_of
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
 if TYPE_CHECKING:
@@ -117,6 +118,33 @@ class Passing:
             if inside in text:
                 return Path(str(own) + text.partition(inside)[2])
         return Path(text)
+
+    def local(self, text: str) -> str:
+        """A text of the submission with the test's names of paths in it."""
+        for number, own in self.bridge.paths.items() if "suite_files/" in text else ():
+            *parts, last = text.split(f"suite_files/{number}/{own.name}")
+            words = [max(map(part.rfind, " \n\t'\"")) + 1 for part in parts]
+            before = [part[: part.find("/", word) % (len(part) + 1)] for part, word in zip(parts, words, strict=True)]
+            text = "".join(f"{one}{own}" for one in before) + last
+        return text
+
+    def view(self, number: int, sizes: Sequence[int], steps: Sequence[int], start: int) -> Any:
+        """A view of an argument, none of whose numbers is beside it.
+
+        Raises:
+            ValueError: it is no such view.
+        """
+        own = self._passed[number]
+        ways = [(size - 1) * step for size, step in zip(sizes, steps, strict=True)]
+        first, last = start + sum(min(way, 0) for way in ways), start + sum(max(way, 0) for way in ways)
+        is_inside = min(sizes, default=1) > 0 and first >= 0 and last < size_of(own) >= math.prod(sizes)
+        if not is_inside:
+            raise ValueError("no view")
+        if isinstance(own, torch.Tensor):
+            own = own.contiguous()  # a copy if it is not dense here
+            return own.as_strided([*sizes], [*steps], own.storage_offset() + start)
+        own, step = own if is_dense(own) else own.copy(), own.itemsize
+        return np.ndarray(tuple(sizes), own.dtype, own, start * step, tuple(one * step for one in steps))
 
     def change(self, number: int, now: Any) -> None:
         """Gives an argument the value that the submission has given it in place."""
@@ -284,7 +312,7 @@ class Passing:
             return "member", self.tree(kind), value.name
         if isinstance(value, BaseException):
             return "exception", self.tree(kind), [self.tree(one) for one in value.args]
-        if isinstance(value, torch.Generator | random.Random | np.random.Generator | np.random.RandomState):
+        if isinstance(value, (np.random.Generator, *TWISTERS)):
             return self._generator(value)
         if kind in _OF_CONTAINERS:
             return "iterator", self._number(value), [self.tree(one) for one in copy.copy(value)]
@@ -396,17 +424,8 @@ class Passing:
 
     def _generator(self, value: Any) -> tuple[Any, ...]:
         """A random generator, and its state if the test has used it since it was sent last."""
-        state: Any
-        if isinstance(value, np.random.Generator):
-            name, state = type(value.bit_generator).__name__, dict(value.bit_generator.state)
-        elif isinstance(value, random.Random):
-            name, state = "random", value.getstate()
-        elif isinstance(value, torch.Generator):
-            name, state = "torch", value.get_state().numpy()
-        else:
-            name, state = "RandomState", value.get_state()
-        is_known = self.bridge.twins.has_state(value, state)
-        return "generator", self.bridge.keep(value), name, None if is_known else ("value", state)
+        state = self.bridge.generators.news(number := self.bridge.keep(value), value)
+        return "generator", number, name_of(value), None if state is None else ("value", state)
 
     def _file(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, StringIO | BytesIO):

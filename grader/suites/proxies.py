@@ -156,10 +156,19 @@ def _read(target: Any, name: str) -> Any:
         return ask("getattr", name)
     try:
         found = ask(name.strip("_"))
-        made: Any = dataclasses.make_dataclass("_", map(str, found)) if name == "__dataclass_fields__" else None
-        return made.__dataclass_fields__ if made else signature_of(found)
+        return signature_of(found) if name == "__signature__" else _fields_of(found)
     except (TypeError, ValueError):
         raise AttributeError(name) from None
+
+
+def _fields_of(found: Sequence[Any]) -> dict[str, Any]:
+    """The fields of a dataclass over there, with their types, and the defaults that they have."""
+    made: Any = dataclasses.make_dataclass("_", [str(name) for name, *_ in found])
+    for name, kind, *default in found:
+        one = made.__dataclass_fields__[name]
+        one.type = kind
+        one.default = default[0] if default else one.default
+    return dict(made.__dataclass_fields__)
 
 
 def _run_on(target: object, name: str, *args: object) -> Any:
@@ -342,7 +351,9 @@ class Class(type):
         return _read(cls, name)
 
     def __eq__(cls, other: object) -> bool:
-        """Of an object of torch's own ``type(layer) == nn.Linear`` is true."""
+        """Of an object of torch's own ``type(layer) == nn.Linear`` is true; one of theirs is compared over there."""
+        if issubclass(type(other), Used):
+            return NotImplemented
         name = next(iter(getattr(cls, "_classes", ())), "")
         return cls is other or (isinstance(other, type) and bool(name) and _of_library(name) is other)
 

@@ -14,8 +14,10 @@ import torch
 
 _WORDS: Final = 624
 _MOST_BLOCKS: Final = 4_000
+MOST_DRAWS: Final = _WORDS * (_MOST_BLOCKS + 2)
 _PAIR: Final = 4
 """Draws of 32 bits for two normal numbers, of which each generator keeps the second."""
+_SEED: Final = slice(0, 8)
 _LEFT, _NEXT, _KEY, _KEPT = slice(8, 12), slice(16, 24), slice(24, 24 + 8 * _WORDS), slice(24 + 8 * _WORDS, None)
 """The parts of torch's state: draws left in the block, the next one, the block, and the normal number that is kept."""
 
@@ -74,29 +76,29 @@ def _random_state(generator: Any = random) -> State:
     return State(np.array(inner[:-1], np.uint32), int(inner[-1]), kept)
 
 
-def _set_torch(state: State) -> None:
-    torch.default_generator.set_state(torch.from_numpy(np.array(state.rest)))
+def _set_torch(state: State, generator: Any = torch.default_generator) -> None:
+    generator.set_state(torch.from_numpy(np.array(state.rest)))
 
 
-def _set_numpy(state: State) -> None:
-    np.random.set_state(("MT19937", state.key, state.place, int(state.rest is not None), state.rest or 0.0))
+def _set_numpy(state: State, generator: Any = np.random) -> None:
+    generator.set_state(("MT19937", state.key, state.place, int(state.rest is not None), state.rest or 0.0))
 
 
-def _set_random(state: State) -> None:
-    random.setstate((3, (*map(int, state.key), state.place), state.rest))
+def _set_random(state: State, generator: Any = random) -> None:
+    generator.setstate((3, (*map(int, state.key), state.place), state.rest))
 
 
 _READ: Final[tuple[Callable[..., State], ...]] = (_torch_state, _numpy_state, _random_state)
-_SET: Final = (_set_torch, _set_numpy, _set_random)
+_SET: Final[tuple[Callable[..., None], ...]] = (_set_torch, _set_numpy, _set_random)
 _SEEDED: Final[tuple[Callable[[int], Any], ...]] = (
     lambda seed: torch.Generator().manual_seed(seed),
     lambda seed: np.random.RandomState(seed),
     lambda seed: random.Random(seed),
 )
-_DRAW: Final[tuple[Callable[[], object], ...]] = (
-    lambda: torch.randn(1, dtype=torch.float64),
-    lambda: np.random.randn(),
-    lambda: random.gauss(0.0, 1.0),
+_DRAW: Final[tuple[Callable[..., object], ...]] = (
+    lambda generator=None: torch.randn(1, dtype=torch.float64, generator=generator),
+    lambda generator=np.random: generator.randn(),
+    lambda generator=random: generator.gauss(0.0, 1.0),
 )
 
 
@@ -153,9 +155,14 @@ class _Holding:
         self.get_state = self.getstate = lambda: state
 
 
-def set_state(number: int, state: Any) -> None:
-    """Gives a generator a state."""
-    _SET[number](State(*state))
+def state_of(number: int, generator: Any) -> tuple[Any, ...]:
+    """The state of a generator that is as the global one of this number."""
+    return tuple(_READ[number](generator))
+
+
+def set_state(number: int, state: Any, *generator: Any) -> None:
+    """Gives a global generator a state, or one that is as this."""
+    _SET[number](State(*state), *generator)
 
 
 def _twister(state: State) -> Any:
@@ -225,24 +232,39 @@ class Seeds:
             if seed is not None:
                 draws = _distance(_seeded(number, seed), state)
             if draws is not None:
-                kept = state.rest[_KEPT].any() if number == 0 else state.rest is not None
-                found.append(Draws(number, seed, draws, bool(kept) and draws >= _PAIR))
+                found.append(Draws(number, seed, draws, _keeps(number, state, draws)))
         return found
+
+
+def _keeps(number: int, state: State, draws: int) -> bool:
+    kept = state.rest[_KEPT].any() if number == 0 else state.rest is not None
+    return bool(kept) and draws >= _PAIR
+
+
+def drawn_between(number: int, before: Any, now: Any) -> tuple[int | None, int, bool] | None:
+    """How a generator was used that is as the global one of this number: the seed, the draws, and whether it keeps one;
+    None if it was seeded by no number that can be known."""
+    state, seed = State(*now), None
+    draws = _distance(State(*before), state)
+    if draws is None and number == 0:
+        seed = int(state.rest[_SEED].view(np.uint64)[0])
+        draws = _distance(_seeded(0, seed), state)
+    return None if draws is None else (seed, draws, _keeps(number, state, draws))
 
 
 def _seeded(number: int, seed: int) -> State:
     return _READ[number](_SEEDED[number](seed))
 
 
-def draw(number: int, seed: int | None, draws: int, keeps: bool) -> None:
-    """Uses a generator of this process as the submission has used its own.
+def draw(number: int, seed: int | None, draws: int, keeps: bool, *generator: Any) -> None:
+    """Uses a generator of this process as the submission has used its own: a global one, or one that is as this.
 
     Raises:
         ValueError: these are no such numbers.
     """
-    if number not in range(3) or not 0 <= draws <= _WORDS * (_MOST_BLOCKS + 2) or (keeps and draws < _PAIR):
+    if number not in range(3) or not 0 <= draws <= MOST_DRAWS or (keeps and draws < _PAIR):
         raise ValueError("no such draws")
-    start = _READ[number]() if seed is None else _seeded(number, seed)
-    _SET[number](_advanced(start, draws - _PAIR * keeps))
+    start = _READ[number](*generator) if seed is None else _seeded(number, seed)
+    _SET[number](_advanced(start, draws - _PAIR * keeps), *generator)
     if keeps:
-        _DRAW[number]()
+        _DRAW[number](*generator)

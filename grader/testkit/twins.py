@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -149,9 +150,9 @@ def run(
     owner, values = call.build(target), [call.build(one) for one in args]
     named_values = {key: call.build(one) for key, one in kwargs}
     around = [(key, call.build(one)) for key, one in settings]
-    for number, state in states:
-        set_state(number, state)
     side = here()
+    for number, state in states:
+        set_state(number, state) if number in range(3) else side.generators.set(number, state)
     if states:
         side.moment = side.moment.now()
     before = side.moment
@@ -182,7 +183,8 @@ def run(
         except SystemExit as error:
             return "exits", error.code if type(error.code) in (int, str) else None, *done(())
         except Exception as error:
-            side.raised, side.done = error, done(())
+            traceback.clear_frames(error.__traceback__)  # else they hold the arguments
+            side.raised, side.done = error, done(call.kept())
             raise
         described = describe(results[0], call.passed, kept_of(used, results))
         if described[0] == "handle":
@@ -198,7 +200,7 @@ def run(
         logged = side.log.take() if side.log is not None else []
         warned, side.warned = side.warned, []
         side.moment = before.now()
-        drawn = [tuple(one) for one in side.seeds.drawn(before, side.moment)]
+        drawn = [*map(tuple, side.seeds.drawn(before, side.moment)), *side.generators.drawn()]
         if complaint := side.complaints.getvalue():
             side.complaints = StringIO()
         own, shared = changed(call.passed), [*changed_contents()]

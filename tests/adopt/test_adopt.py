@@ -14,6 +14,7 @@ from grader.errors import UserError
 
 FILES = {
     "shapes.py": """
+import enum
 from dataclasses import dataclass
 from helpers import half
 @dataclass
@@ -28,6 +29,12 @@ def side(area, other):
 def broken(x):
     raise ValueError(f"no {x}")
 cube = lambda x: x**3
+class Unit(enum.Enum):
+    METRE = 1
+    def times(self, x):
+        return x * self.value
+class Kind(enum.Enum):
+    FLAT = 1
 """,
     "helpers.py": "def half(x):\n    return x / 2\n",
     "tools/__init__.py": "from tools.files import size\n",
@@ -92,6 +99,12 @@ def test_area_there(b):
 @pytest.mark.parametrize("b", [1, pytest.param(2, marks=pytest.mark.xfail)])
 def test_known_area(b):
     assert shapes.area(1, b) == 1
+def test_units():
+    assert [one.name for one in shapes.Unit] == ["METRE"] and shapes.Unit(1).value == 1
+def test_unit_times():
+    assert shapes.Unit.METRE.times(2) == 2
+def test_kinds():
+    assert [one.name for one in shapes.Kind] == ["FLAT"]
 """,
     "tests/inner/test_tools.py": """
 import tools.files, tools.lists, tools.more.lists
@@ -145,6 +158,7 @@ def test_a_test_belongs_to_the_name_that_it_says_or_to_the_rarest_that_it_calls(
         ),
         "shapes.side": ("test_shapes.py::test_there_and_back", "test_shapes.py::test_back_and_there"),
         "shapes.Point": ("test_shapes.py::test_point",),
+        "shapes.Unit": ("test_shapes.py::test_unit_times", "test_shapes.py::test_units"),
         "shapes.cube": ("test_shapes.py::test_cube",),
         "tools.size": ("inner/test_tools.py::TestSize",),
         "tools.size_lists": ("inner/test_tools.py::test_size_of_a_list",),
@@ -159,12 +173,13 @@ def test_what_a_person_must_look_at_is_listed_with_its_line(adopted: Adopted) ->
         "tests/test_elsewhere.py: cannot be read, so its tests are left out: ModuleNotFoundError: No module named",
         "tests/test_shapes.py:20: `test_memory` limits its own process, and the students' code is in another one",
         "tests/test_shapes.py:24: `test_nothing` calls nothing of shapes or tools, so it is in no exercise",
+        "tests/test_shapes.py:44: `test_kinds` calls nothing of shapes or tools, so it is in no exercise",
         "tests/test_shapes.py:26: `test_broken` fails on the solution, so it is left out: ValueError: no luck",
         "tests/test_shapes.py:28: `test_skipped` is skipped on the solution, so it is left out: Skipped: needs a ruler",
         "tests/test_shapes.py:31: `test_known_fault` is expected to fail, so it is left out",
         "tests/test_shapes.py:34: `test_area_there` is skipped on the solution with some parameters, which count",
         "tests/test_shapes.py:37: `test_known_area` is expected to fail, so it is left out",
-        "solutions/shapes.py:25: `cube` is neither a def nor a class, so its stub gives it away",
+        "solutions/shapes.py:26: `cube` is neither a def nor a class, so its stub gives it away",
         "exercises/helpers.py: the solution needs it and --modules does not name it, so students get it empty",
         "tests/words.txt: was a link to tools/words.txt, and is a copy now, which students get",
         "conftest.py: is not taken along; copy what the tests need of it into",

@@ -372,3 +372,13 @@ def test_list_cannot_become_an_iterator_without_an_end() -> None:
         passing.change(number, itertools.repeat(0))
     passing.change(number, [2, 3])
     assert own == [2, 3]
+
+
+@pytest.mark.parametrize("facts", [([3], [1], 0), ([2], [1], -1), ([2], [-1], 0), ([0], [1], 0), ([3], [0], 0)])
+def test_view_has_no_numbers_beside_its_argument(facts: tuple[list[int], list[int], int]) -> None:
+    bridge: Any = SimpleNamespace(contents=Contents({}))
+    passing = Passing(bridge)
+    _, number, _ = passing.tree(np.arange(4.0)[1:3])
+    assert passing.view(number, [2], [1], 0).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="no view"):
+        passing.view(number, *facts)

@@ -58,7 +58,7 @@ WRONG = (
     (OBJECTS, "class SGD(torch.optim.SGD):\n    pass", "from torch.optim import Adam as SGD", {"scheduler"}),
     (OPS, "return a + b", "return a - b", {"add", "drawn"}),
     (PKG, "def work", "def works", {"fast"}),
-    (DERIVED, "return x**3", "return x.detach() ** 2 * x", {"second_derivative"}),
+    (DERIVED, "return x**3", "return x.detach() ** 2 * x", {"second_derivative", "transforms_of_torch"}),
     (DERIVED, "return self.inner(x) * 2", "return self.inner(x) * 3", {"layer"}),
     (DERIVED, "return torch.tensor(at * 2)", "return torch.tensor(at)", {"loader_with_workers"}),
     (DERIVED, "return Point(a.x - b.x, a.y - b.y).norm()", "return Point(a.x, b.y).norm()", {"named_tuples"}),
@@ -85,6 +85,8 @@ WRONG = (
     (SHARED, '["W"], params["b"]', '["W"].copy(), params["b"]', {"numeric_gradient"}),
     (SHARED, "_sinks.append(sink)", "_sinks.append(list(sink))", {"function_that_keeps"}),
     (SHARED, 'out.append("b")', 'out = [*out, "b"]', {"generator_that_fills"}),
+    (SHARED, "return x.T", "return x.T.contiguous()", {"views"}),
+    (SHARED, "generator.manual_seed(seed)", "torch.manual_seed(seed)", {"random_generator_of_torch"}),
     (BOTH, "+ tokenizer.pad", "", {"object_that_is_called"}),
     (BOTH, "current.reset(token)", "pass", {"context_variable"}),
     (BOTH, "        self.place = place\n", "        self.place = None\n", {"names_that_proxies_have"}),
@@ -94,6 +96,7 @@ WRONG = (
     (BOTH, "    yield found\n", "    yield {}\n", {"results_that_change_later"}),
     (BOTH, "loss().backward()", "(2 * loss()).backward()", {"tensor_that_only_the_test_has"}),
     (BOTH, "class Linear(Policy, nn.Module)", "class Linear(Policy)", {"layer_with_an_abstract_base"}),
+    (BOTH, "LIMIT = 3", "LIMIT = 3.0", {"variables"}),
     (BOTH, "file.write(text)", "file.write(text[:1])", {"files_in_the_current_folder"}),
 )
 """Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
@@ -134,8 +137,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 138
-    assert result.score == result.max == 104.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 149
+    assert result.score == result.max == 112.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -6,17 +6,16 @@ import copy
 import functools
 import inspect
 import pkgutil
-import random
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Set
 from io import BytesIO, StringIO
 from typing import Any, Final
 
-import numpy as np
 import torch
 from torch import nn
 
+from grader.testkit import generators
 from grader.testkit.far.callbacks import MagicMocked, Mocked, ask, tensors_in
 from grader.testkit.far.contents import CONTAINERS, is_shared, set_content
 from grader.testkit.far.files import change_file, stamps
@@ -28,27 +27,6 @@ from grader.testkit.rebuilt import is_mutable, rebuilt
 _MOST_BYTES: Final = 8 << 20
 """Bytes of a written file that are sent back."""
 _HOLDING: Final = (tuple, *CONTAINERS)
-
-_GENERATORS: Final[dict[str, Callable[[], Any]]] = {
-    "torch": torch.Generator,
-    "random": random.Random,
-    "RandomState": np.random.RandomState,
-    **{
-        name: functools.partial(lambda kind: np.random.Generator(kind(0)), getattr(np.random, name))
-        for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-    },
-}
-
-
-def _set_generator(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.Generator):
-        generator.bit_generator.state = state
-    elif isinstance(generator, random.Random):
-        generator.setstate(state)
-    elif isinstance(generator, torch.Generator):
-        generator.set_state(torch.from_numpy(state.copy()))
-    else:
-        generator.set_state(state)
 
 
 class Crossed:
@@ -131,9 +109,9 @@ class Crossed:
 
     def _make_generator(self, number: int, name: str, state: Any) -> Any:
         """A random generator of the test; a state comes only if the test has used it."""
-        made = _once(number, _GENERATORS[name])
+        made = _once(number, functools.partial(generators.make, name))
         if state is not None:
-            _set_generator(made, self.build(state))
+            here().generators.take(number, made, self.build(state))
         return made
 
     def _make_named(self, whole: str, name: str, fields: list[str], items: list[Any]) -> Any:
@@ -182,7 +160,7 @@ class Crossed:
     def _make_lazy(self, number: int, is_begun: bool) -> Any:
         made = _once(number, lambda: _items(_callback(number), is_begun))
         if is_begun and inspect.getgeneratorstate(made) == inspect.GEN_CREATED:
-            next(made)  # to where it takes what is sent to it
+            next(made)  # to where it takes a value
         return made
 
     def _make_mock(self, number: int, is_magic: bool, is_later: bool) -> Any:
@@ -292,7 +270,7 @@ def _class_of(
 
 
 def _items(ask: Callable[..., Any], is_begun: bool) -> Generator[Any, Any, None]:
-    """The items of an iterator of the test, each when it is needed; what is sent to it is sent on."""
+    """The items of an iterator of the test, each when it is needed; values that are sent to it are sent on."""
     sent = (yield) if is_begun else None
     while item := ask() if sent is None else ask(sent):
         sent = yield item[0]
@@ -331,7 +309,7 @@ def _callback(number: int) -> Callable[..., Any]:
 
 
 class _Asked(torch.autograd.Function):
-    """What a function of the test has returned: its gradient is asked for, too."""
+    """The result of a function of the test: its gradient is asked for, too."""
 
     @staticmethod
     def forward(ctx: Any, number: int, value: torch.Tensor, *given: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What a test may do with something of the submission, by the operation's name, and the names of classes."""
+"""The operations of a test on something of the submission, by their names, and the names of classes."""
 
 import asyncio
 import builtins
@@ -197,7 +197,10 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "doc": lambda owner: owner.__doc__,
     "dict": lambda owner: dict(vars(owner)),
     "signature": parameters_of,
-    "dataclass_fields": lambda owner: [one.name for one in dataclasses.fields(owner)],
+    "dataclass_fields": lambda owner: [
+        (one.name, one.type, *([] if one.default is dataclasses.MISSING else [one.default]))
+        for one in dataclasses.fields(owner)
+    ],
     "data": _data,
     "has_hook": lambda kind: (
         type(kind) is not type or any("__init_subclass__" in vars(one) for one in kind.__mro__[:-1])

@@ -27,7 +27,7 @@ _LIBRARIES: Final = sys.stdlib_module_names | {"torch", "numpy"}
 _READ: Final = _DICTS | {*_TENSORS, np.ndarray, list, set}
 """Kinds of values that both sides keep the same if the test has read an attribute, whoever changes one."""
 GOT: Final = _READ - _TENSORS
-"""The same for what a function has returned, which may be a part of something there."""
+"""The same for the result of a function, which may be a part of something there."""
 _GETTING: Final = frozenset({"getitem", "next", "call", "enter", "await"})
 _LIST_ITERATOR: Final[Any] = type(iter([]))
 _ALONE: Final = 2
@@ -74,6 +74,8 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
             return "argument", one.number
     if (key := here().number_of(value)) is not None:
         return "object", key
+    if passed and kind in (torch.Tensor, np.ndarray) and (found := _view_of(value, passed)) is not None:
+        return "view", *found
     if kind in _TENSORS:
         return _describe_tensor(value, kept)
     is_numbers = kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy")
@@ -82,6 +84,35 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
         share(number := -next(_numbers), value)
         return "shared", number, data
     return data
+
+
+def size_of(numbers: Any) -> int:
+    """How many numbers a tensor or array has."""
+    return int(numbers.numel() if isinstance(numbers, torch.Tensor) else numbers.size)
+
+
+def is_dense(numbers: Any) -> bool:
+    """Whether the numbers of a tensor or array are all that lie in its memory, in their order."""
+    if isinstance(numbers, torch.Tensor):
+        return numbers.layout is torch.strided and numbers.is_contiguous()
+    return bool(numbers.flags.c_contiguous)
+
+
+def _view_of(value: Any, passed: Sequence[Passed]) -> tuple[int, list[int], list[int], int] | None:
+    """Of which argument a result is a view, by its number, with the sizes, the steps and the first place; None if it is
+    none. The numbers of both are the same, whoever changes them."""
+    is_tensor = isinstance(value, torch.Tensor)
+    if is_tensor and (value.requires_grad or value.layout is not torch.strided or value.is_conj() or value.is_neg()):
+        return None
+    for number, whole, _ in passed:
+        if type(whole) is type(value) and whole.dtype == value.dtype and is_dense(whole):
+            bytes_each = value.itemsize
+            places = (one.data_ptr() if is_tensor else one.__array_interface__["data"][0] for one in (value, whole))
+            start, rest = divmod(next(places) - next(places), bytes_each)
+            if not rest and 0 <= start < size_of(whole) >= size_of(value) > 0:
+                steps = value.stride() if is_tensor else [step // bytes_each for step in value.strides]
+                return number, [*value.shape], [*steps], start
+    return None
 
 
 def _describe_items(value: Any, passed: Sequence[Passed], kept: Set[type]) -> tuple[Any, ...]:
@@ -207,7 +238,7 @@ def changed_contents() -> Iterator[tuple[int, Any]]:
         now = content_at(home, name)
         if has_changed(now, before):
             here().contents[key] = home, name, copied(now)
-            if not name and now is not home:  # of an object, only what has changed
+            if not name and now is not home:  # of an object, only the changes
                 now = {one: own for one, own in now.items() if one not in before or has_changed(own, before[one])}
             is_deque = isinstance(now, collections.deque)
             yield key, describe(list(now) if is_deque else copy.copy(now) if now is home else now)

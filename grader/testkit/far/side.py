@@ -17,6 +17,7 @@ from torch import nn
 
 from grader.testkit.draws import Moment, Seeds
 from grader.testkit.far.files import Beside
+from grader.testkit.generators import Generators
 
 if TYPE_CHECKING:
     from grader.testkit.far.callbacks import Thread
@@ -76,6 +77,7 @@ class FarSide:
         log: the records of loggers, if the test wants to see it.
         seeds: the seeds of random generators that the submission sets.
         moment: these generators as both sides last had them.
+        generators: those that the test has passed.
         raised: the last exception.
         done: the effects of the operation that raised it.
         complaints: the text written to `sys.stderr`, if the test reads it.
@@ -107,6 +109,7 @@ class FarSide:
         self.log = log
         self.seeds = Seeds()
         self.moment = Moment()
+        self.generators = Generators()
         self.raised: BaseException | None = None
         self.done: tuple[Any, ...] = ()
         self.complaints = StringIO()

@@ -1,9 +1,16 @@
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from pkg.both import (
+    BIASES,
+    LAYER,
+    LIMIT,
+    WEIGHTS,
+    WORD,
     Linear,
     Place,
     Plugin,
@@ -17,6 +24,7 @@ from pkg.both import (
     load,
     outputs,
     save,
+    tell,
 )
 
 
@@ -112,3 +120,29 @@ def test_files_in_the_current_folder():
 def test_layer_with_an_abstract_base():
     layer = Linear()
     assert isinstance(layer, torch.nn.Module) and isinstance(layer, Policy) and layer.act(2) == 2
+
+
+@pytest.fixture
+def double():
+    return 2 * LIMIT, isinstance(LIMIT, int)
+
+
+def test_variables(double):
+    assert isinstance(LIMIT, int) and torch.zeros(LIMIT).shape == (3,) and double == (6, True)
+    assert isinstance(WORD, re.Pattern) and WORD.findall("a b") == ["a", "b"]
+    assert isinstance(WEIGHTS, torch.Tensor) and torch.equal(WEIGHTS, torch.ones(2))
+    assert isinstance(LAYER, torch.nn.Module) and isinstance(BIASES, np.ndarray)
+    np.testing.assert_allclose(BIASES, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("made", [Trainer([]), Linear()], ids=["trainer", "linear"])
+def test_object_made_for_a_parameter(made):
+    assert (type(made) == Linear) != (type(made) == Trainer)  # noqa: E721
+    assert isinstance(made, Trainer | Linear) and isinstance(made, torch.nn.Module) == isinstance(made, Linear)
+
+
+def test_path_in_a_text(tmp_path, capsys):
+    path = tmp_path / "a.txt"
+    assert tell(path) == f"to '{path}', and {path}" and capsys.readouterr().out == f"saved\t{path}\n"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"no {path}: gone")):
+        tell(str(path), is_gone=True)

@@ -2,6 +2,7 @@ import io
 import itertools
 import threading
 import uuid
+import warnings
 from collections import namedtuple
 from typing import ClassVar
 from unittest.mock import create_autospec, patch
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from pkg import derived
 from pkg.derived import Bag, Layer, Numbers, Point, between, cube, echo, host
+from torch.func import grad, jacrev, vmap
 from torch.utils.data import DataLoader
 
 from .common import Sized
@@ -27,6 +29,18 @@ def test_second_derivative():
     (grad,) = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(grad.sum(), x)
     assert grad.tolist() == [3.0, 12.0] and second.tolist() == [6.0, 12.0]
+
+
+def test_transforms_of_torch():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.equal(vmap(grad(cube))(x), 3 * x**2) and torch.equal(jacrev(cube)(x), torch.diag(3 * x**2))
+    value, pull = torch.func.vjp(cube, x)
+    assert torch.equal(value, x**3) and torch.equal(pull(torch.ones(2))[0], 3 * x**2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        traced, scripted = torch.jit.trace(cube, x), torch.jit.script(cube)
+    assert torch.equal(traced(2 * x), 8 * x**3) and torch.equal(scripted(2 * x), 8 * x**3)
+    assert grad(lambda y: y**2)(torch.tensor(3.0)) == 6
 
 
 def test_layer():

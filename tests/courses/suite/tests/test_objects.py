@@ -71,6 +71,8 @@ def test_kinds_of_objects():
 def test_dataclass():
     settings = Settings(0.5, [1])
     assert [one.name for one in dataclasses.fields(Settings)] == ["rate", "sizes"]
+    rate, sizes = dataclasses.fields(Settings)
+    assert rate.type is float and rate.default == 0.1 and sizes.default is dataclasses.MISSING
     assert dataclasses.is_dataclass(Settings) and dataclasses.asdict(settings) == {"rate": 0.5, "sizes": [1]}
     assert dataclasses.is_dataclass(settings) and dataclasses.is_dataclass(objects.Settings)
     assert dataclasses.replace(settings, rate=2.0).rate == 2.0 and dataclasses.astuple(settings) == (0.5, [1])

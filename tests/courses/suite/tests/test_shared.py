@@ -1,4 +1,5 @@
 import collections
+import random
 
 import numpy as np
 import pytest
@@ -177,3 +178,54 @@ def test_no_longer_kept():
     keeper.kept = kept
     other.append(0)
     assert keeper.add(1) == 1 and kept == [1]
+
+
+@pytest.mark.parametrize(
+    ("make", "uses"),
+    [
+        (np.random.default_rng, [("integers", 9), ("normal", 0)]),
+        (np.random.RandomState, [("randint", 9), ("normal", 0)]),
+        (random.Random, [("randrange", 9), ("gauss", 0, 1)]),
+    ],
+)
+def test_random_generator(make, uses):
+    ours, twin = make(3), make(3)
+    keeper = Keeper(ours)
+    for _ in range(3):
+        assert keeper.draw(uses) == [getattr(twin, name)(*args) for name, *args in uses]
+        assert ours.random() == twin.random()
+    if make is np.random.default_rng:
+        assert ours.bit_generator.state == twin.bit_generator.state
+
+
+def test_random_generator_of_torch():
+    ours, twin = torch.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+    for seed in (None, 7, None):
+        twin.manual_seed(seed) if seed else None
+        assert shared.noise(ours, seed) == torch.randn(3, generator=twin).tolist()
+        assert torch.equal(torch.rand(2, generator=ours), torch.rand(2, generator=twin))
+
+
+def test_views():
+    x = torch.zeros(2, 3)
+    rows = shared.turned(x)
+    rows[1, 0] = 5
+    assert x[0, 1] == 5 and rows.data_ptr() == x.data_ptr()
+    first, second = shared.halves(x)
+    second += 1
+    assert x.tolist() == [[0, 5, 0], [1, 1, 1]] and first.shape == (1, 3)
+    array = np.zeros(4)
+    shared.reversed_part(array)[0] = 7
+    assert array.tolist() == [0, 0, 7, 0] and np.shares_memory(shared.reversed_part(array), array)
+    every_other = torch.arange(8.0)[::2].view(2, 2)
+    assert shared.turned(every_other).tolist() == [[0, 4], [2, 6]]
+    assert shared.reversed_part(np.arange(8.0)[::2]).tolist() == [4, 2]
+    complex_ones = torch.tensor([1 + 2j])
+    assert shared.conjugate(complex_ones).imag.item() == -2
+
+
+def test_list_that_is_kept_by_a_call_that_raises():
+    kept, keeper = [], Keeper()
+    with pytest.raises(ValueError, match="empty"):
+        keeper.keep(kept)
+    assert keeper.add(5) == 1 and kept == [5] and keeper.kept is kept

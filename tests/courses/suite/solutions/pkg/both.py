@@ -1,8 +1,11 @@
 import abc
 import contextlib
 import contextvars
+import re
 from typing import ClassVar
 
+import numpy as np
+import torch
 from torch import nn
 
 current = contextvars.ContextVar("current", default="nobody")
@@ -86,3 +89,16 @@ class Policy(abc.ABC):
 class Linear(Policy, nn.Module):
     def act(self, x):
         return x
+
+
+def tell(path, is_gone=False):
+    if is_gone:
+        raise FileNotFoundError(f"no {path}: gone")
+    print("saved", path, sep="\t")
+    return f"to '{path}', and {path}"
+
+
+LIMIT = 3
+WORD = re.compile(r"\w+")
+WEIGHTS, BIASES = torch.ones(2), np.zeros(2)
+LAYER = Linear()

@@ -1,6 +1,7 @@
 """Objects and functions that keep what they are given."""
 
 import numpy as np
+import torch
 
 _sinks, _told = [], []
 
@@ -36,6 +37,14 @@ class Keeper:
 
     def set(self, row, column, value):
         self.kept[row][column] = value
+
+    def keep(self, kept):
+        self.kept = kept
+        if not kept:
+            raise ValueError("empty")
+
+    def draw(self, uses):
+        return [getattr(self.kept, name)(*args) for name, *args in uses]
 
 
 class Descent:
@@ -111,3 +120,25 @@ def fill(out):
     out.append("a")
     yield 2
     out.append("b")
+
+
+def noise(generator, seed):
+    if seed:
+        generator.manual_seed(seed)
+    return torch.randn(3, generator=generator).tolist()
+
+
+def turned(x):
+    return x.T
+
+
+def halves(x):
+    return x.split(1)
+
+
+def reversed_part(x):
+    return x[2:0:-1]
+
+
+def conjugate(x):
+    return x.conj()
