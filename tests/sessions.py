@@ -22,7 +22,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parent.parent
 Outcome = tuple[int, str]
 SECONDS = 300
-"""How long a session may take: a limit for what never ends."""
+"""How long a session may take: a limit for one that never ends."""
 
 
 def plain_pytest(sessions: Iterable[tuple[str, Path, list[str]]]) -> dict[str, Outcome]:
