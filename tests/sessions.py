@@ -1,14 +1,18 @@
 """Plain pytest sessions, each in a process of its own, forked off one that has imported torch: a second, not five.
 
-Run as a script: takes ``[[name, folder, [argument, ...]], ...]`` as JSON, prints ``{name: [exit code, output]}``.
+Run as a script: takes lines of JSON, each ``[[name, folder, [argument, ...]], ...]``, and answers each by a line
+``{name: [exit code, output]}``. One such process serves all files of tests that one process runs.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import importlib.metadata
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,21 +21,29 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parent.parent
 Outcome = tuple[int, str]
+SECONDS = 300
+"""How long a session may take: a limit for one that never ends."""
 
 
 def plain_pytest(sessions: Iterable[tuple[str, Path, list[str]]]) -> dict[str, Outcome]:
     """Exit code and output of each session: a name, a folder to start in, and pytest's arguments."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    done = subprocess.run(
-        [sys.executable, __file__],
-        input=json.dumps([[name, str(folder), arguments] for name, folder, arguments in sessions]),
-        env={**environment, "PYTHONPATH": str(REPO)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
+    server = _server()
+    assert server.stdin and server.stdout
+    print(json.dumps([[name, str(folder), arguments] for name, folder, arguments in sessions]), file=server.stdin)
+    server.stdin.flush()
+    return {name: (code, output) for name, (code, output) in json.loads(server.stdout.readline()).items()}
+
+
+@functools.cache
+def _server() -> subprocess.Popen[str]:
+    """The process that sessions are forked off; it ends with this one."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    server = subprocess.Popen(
+        [sys.executable, __file__], cwd=REPO, env={**kept, "PYTHONPATH": str(REPO)}, text=True, **pipes
     )
-    return {name: (code, output) for name, (code, output) in json.loads(done.stdout).items()}
+    atexit.register(server.communicate)  # closes its input, and waits
+    return server
 
 
 def _one(folder: str, arguments: list[str]) -> Outcome:
@@ -40,6 +52,8 @@ def _one(folder: str, arguments: list[str]) -> Outcome:
     with tempfile.TemporaryFile() as output:
         process = os.fork()
         if not process:
+            signal.alarm(SECONDS)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             os.chdir(folder)
@@ -53,7 +67,7 @@ def _one(folder: str, arguments: list[str]) -> Outcome:
 
 
 def main() -> None:
-    """Runs the sessions that standard input names, one after the other."""
+    """Runs the sessions that the lines of standard input name, one after the other."""
     import hypothesis  # noqa: F401
     import torch
 
@@ -65,8 +79,8 @@ def main() -> None:
     torch.set_num_threads(1)
     gc.collect()
     gc.freeze()  # for the collections at the end of each session
-    sessions = json.load(sys.stdin)
-    print(json.dumps({name: _one(folder, arguments) for name, folder, arguments in sessions}))
+    for line in sys.stdin:
+        print(json.dumps({name: _one(folder, arguments) for name, folder, arguments in json.loads(line)}), flush=True)
 
 
 if __name__ == "__main__":

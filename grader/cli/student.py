@@ -149,7 +149,7 @@ def hint(
       grader hint gram
       grader hint tensor_ops.gram --level 2
     """
-    loaded = Course.load(options.course_path(course))
+    loaded = Course.load(options.course_path(course), complete=False)
     exercise = options.one_exercise(loaded, name, "hint", manual=True)
     if not exercise.hints:
         raise UserError(f"{exercise.full_name} has no hints")

@@ -309,6 +309,8 @@ def debug(
     functions = [one.function for one in checks_of(loaded, exercise.topic) if one.exercise == full_name]
     arguments = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
     arguments += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
+    # Plugins by name, and no others, as in the judge: of those that it finds, pytest rewrites all modules each time.
+    arguments += ["-p", "grader.judge.plugin", "-p", "_hypothesis_pytestplugin"]
     if loaded.suite is not None:
         arguments += [str(loaded.checks_dir / test) for test in (*exercise.tests, *exercise.hidden_tests)]
     else:
@@ -316,7 +318,8 @@ def debug(
     # pytest has the collector look at everything at its end: these modules stay, and are left out.
     program = "import gc; gc.disable(); import pytest, torch; gc.freeze(); gc.enable(); "
     command = new_python.command(f"{program}sys.exit(pytest.main(sys.argv[1:]))", *arguments)
-    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    without = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, **without}
     code = subprocess.run(command, env=environment, check=False).returncode
     if code == _NO_TESTS:
         names = ", ".join(function.removeprefix("test_") for function in functions)

@@ -58,6 +58,12 @@ class Recorder:
         found["marks"] = [mark.name for mark in item.iter_markers()]
         self.tests.setdefault(_name(item), found)
 
+    def pytest_collection_finish(self) -> None:
+        if self._names and "torch" in sys.modules:  # else nothing is recorded, or the tests need no torch
+            from grader.student import late_dynamo
+
+            late_dynamo.install()  # under the profile function, torch's compiler would take seconds to import
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         found = self.tests[_name(item)]
@@ -174,10 +180,6 @@ def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 def main(settings_file: str) -> None:
     """Runs the tests that the file of settings names, and writes the record beside it."""
     settings = json.loads(Path(settings_file).read_text(encoding="utf-8"))
-    if settings["names"]:  # else nothing is recorded
-        from grader.student import late_dynamo
-
-        late_dynamo.install()  # under the profile function, torch's compiler would take seconds to import
     gc.freeze()  # pytest has the collector look at everything at its end
     sys.path[:0] = settings["path"]
     recorder = Recorder(settings["names"])

@@ -1,4 +1,7 @@
-"""The last topic as a program: it trains and reports alone, and under torchrun on all ranks together."""
+"""The last topic as a program: it trains and reports alone, and under torchrun on all ranks together.
+
+The latter is nightly: other scripts are checked under torchrun in the suite, and `run_on_ranks` of this one on ranks.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,7 @@ def test_alone_it_prints_the_report(folder: Path) -> None:
     assert re.fullmatch("still improving: (yes|no)", improving)
 
 
+@pytest.mark.nightly
 def test_under_torchrun_every_rank_reaches_the_same_accuracy(folder: Path) -> None:
     """Each rank ends without torch's own end, which can abort on a busy machine (as `_ranks/launch.py` says)."""
     program = "import os, runpy\nrunpy.run_path('spirals.py', run_name='__main__')\nos._exit(0)\n"

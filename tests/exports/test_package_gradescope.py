@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from classrooms import OWN
 from make_class_zips import zipped
-from shared import KIT_COURSE
+from shared import KIT_COURSE, as_nightly
 from term_course import answers, write_course
 from wheelhouse import make_wheel, make_wheels, served_index
 
@@ -186,7 +186,7 @@ def test_packages_are_pinned_with_hashes(tmp_path: Path, monkeypatch: pytest.Mon
     assert setup.count("--no-deps --require-hashes") == 2
 
 
-@pytest.mark.parametrize("build", ["+cpu", ""])
+@pytest.mark.parametrize("build", ["+cpu", as_nightly("")])
 def test_setup_installs_by_the_hashes_of_an_index_whose_torch_is_of_this_build(
     build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

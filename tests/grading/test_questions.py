@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import shutil
@@ -82,9 +83,8 @@ def test_lines_are_run_and_each_knows_torch_alone() -> None:
     ]
 
 
-def asked(course: Path, *typed: str) -> str:
+def asked(course: Course, run: LineRun, *typed: str) -> str:
     """What is printed for what is typed; the input ends after it."""
-    loaded = Course.load(course)
     lines: Iterator[str] = iter(typed)
     out = io.StringIO()
 
@@ -95,18 +95,21 @@ def asked(course: Path, *typed: str) -> str:
         except StopIteration:
             raise EOFError from None
 
-    ask_all(loaded, "lines", Console(file=out, width=60), LineRun(loaded.topic("lines").questions), read)
+    ask_all(course, "lines", Console(file=out, width=60), run, read)
     return out.getvalue()
 
 
 def test_right_wrong_and_skipped_show_what_the_line_gives_and_the_idea(asking: Path) -> None:
-    right = asked(asking, "3, 2", "float", "3")
+    course = Course.load(asking)
+    run = LineRun(course.topic("lines").questions)
+    run.answers = functools.cache(run.answers)  # type: ignore[method-assign] # torch is imported once, not three times
+    right = asked(course, run, "3, 2", "float", "3")
     assert right.count("✓ right") == 3 and "why" not in right
-    wrong = asked(asking, "2, 3", "", "3.5")
+    wrong = asked(course, run, "2, 3", "", "3.5")
     assert '✗ no: it gives (3, 2)\nwhy: "Rise over run" in grader learn lines\n' in wrong
     assert "\nit gives torch.float32\n\n" in wrong, "skipped: no verdict; and it has no idea"
     assert '✗ no: it gives 3\nwhy: "Back to zero"' in wrong
-    ended = asked(asking, "3, 2")
+    ended = asked(course, run, "3, 2")
     assert ended.count("it gives") == 0 and "Which dtype does it have?" in ended and "number is it" not in ended
 
 

@@ -1,4 +1,7 @@
-"""One check, two transports: in the sandbox and under a plain pytest, alone or spread, every verdict is the same."""
+"""One check, two transports: in the sandbox and under a plain pytest, alone or spread, every verdict is the same.
+
+The one that is spread is nightly: two more processes import torch. `test_plugin.py` spreads a session in the suite.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 from sessions import plain_pytest
-from shared import REPO, WarmUp, exercises_of
+from shared import REPO, WarmUp, as_nightly, exercises_of
 
 from grader.course import Course, misconceptions_of
 from grader.intake.find import open_submission
@@ -40,11 +43,6 @@ def misconceptions(folder: Path) -> Path:
     return work
 
 
-def topic_of(folder: Path) -> str:
-    """The topic whose checks a submission is graded with."""
-    return HARMLESS.get(folder.name, TOPIC_OF_MISCONCEPTIONS)
-
-
 def verdicts_in(report: Path) -> Verdicts:
     """Verdict by check from pytest's JUnit report."""
     found: Verdicts = {}
@@ -58,44 +56,30 @@ def verdicts_in(report: Path) -> Verdicts:
     return found
 
 
-def in_both_ways(warm: WarmUp, root: Path, *names: str) -> dict[str, tuple[Verdicts, Verdicts]]:
-    """The verdicts of each submission from a worker with all its isolation, and from a plain pytest.
+def in_both_ways(warm: WarmUp, root: Path, name: str) -> tuple[Verdicts, Verdicts]:
+    """The verdicts of a submission from a worker with all its isolation, and from a plain pytest.
 
     That of `SPREAD` has two processes.
     """
-    course, sessions, sandboxed = Course.load(), [], {}
-    folders = [misconceptions(root) if name == SPREAD else REPO / "examples" / "class" / name for name in names]
-    topics = tuple(dict.fromkeys(map(topic_of, folders)))
-    worker = warm(only=topics, misconceptions=False)
-    for folder in folders:
-        topic = topic_of(folder)
-        result = worker.of(open_submission(folder, topics).read(), *course.select([topic]))
-        checks = [check for one in exercises_of(result, topic) for check in one.checks]
-        sandboxed[folder.name] = {check.name: check.verdict for check in checks}
-        assert checks
-        arguments = ["-q", str(course.check_file(topic)), "--submission", str(folder)]
-        arguments += [f"--junitxml={root / folder.name}.xml", *(["-n2"] if folder.name == SPREAD else [])]
-        sessions.append((folder.name, root, arguments))
-    plain_pytest(sessions)
-    return {name: (found, verdicts_in(root / f"{name}.xml")) for name, found in sandboxed.items()}
+    course, topic = Course.load(), HARMLESS.get(name, TOPIC_OF_MISCONCEPTIONS)
+    folder = misconceptions(root) if name == SPREAD else REPO / "examples" / "class" / name
+    result = warm(only=(topic,), misconceptions=False).of(open_submission(folder, (topic,)).read())
+    checks = [check for one in exercises_of(result, topic) for check in one.checks]
+    assert checks
+    arguments = ["-q", str(course.check_file(topic)), "--submission", str(folder), f"--junitxml={root}/found.xml"]
+    plain_pytest([(name, root, [*arguments, *(["-n2"] if name == SPREAD else [])])])
+    return {check.name: check.verdict for check in checks}, verdicts_in(root / "found.xml")
 
 
-@pytest.fixture(scope="module")
-def verdicts(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Verdicts, Verdicts]]:
-    return in_both_ways(warm, tmp_path_factory.mktemp("both"), "elif", SPREAD)
-
-
-@pytest.mark.parametrize("name", ["elif", SPREAD])
-def test_verdicts_agree_in_the_sandbox_and_under_plain_pytest(
-    verdicts: dict[str, tuple[Verdicts, Verdicts]], name: str
-) -> None:
+@pytest.mark.parametrize("name", ["elif", as_nightly(SPREAD)])
+def test_verdicts_agree_in_the_sandbox_and_under_plain_pytest(warm: WarmUp, tmp_path: Path, name: str) -> None:
     """Right and wrong answers are among them."""
-    sandboxed, plain = verdicts[name]
+    sandboxed, plain = in_both_ways(warm, tmp_path, name)
     assert plain == sandboxed
     assert {"passed", "failed"} <= set(sandboxed.values()) <= {"passed", "failed", "blocked"}
 
 
 @pytest.mark.nightly
 def test_so_do_those_of_somebody_who_is_right(warm: WarmUp, tmp_path: Path) -> None:
-    sandboxed, plain = in_both_ways(warm, tmp_path, "chloe")["chloe"]
+    sandboxed, plain = in_both_ways(warm, tmp_path, "chloe")
     assert plain == sandboxed and set(sandboxed.values()) == {"passed"}
