@@ -113,8 +113,9 @@ def _texts_of(folder: Path) -> Iterator[str]:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    look = _LOOKS.get(event)
-    if look is None or not running or not _watched:
+    if not running or not _watched:  # also at the end of the process, when these are None
+        return
+    if (look := _LOOKS.get(event)) is None:
         return
     frame, through = _of_test(sys._getframe(1))
     if frame is not None:

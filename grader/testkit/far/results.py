@@ -34,7 +34,8 @@ _ALONE: Final = 2
 """References to an object that only one other has, while they are counted."""
 STORES: Final = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks")
 _MOST_READ: Final = 16
-_MOST_BESIDE: Final = 1 << 10
+_MOST_BESIDE: Final = 1 << 9
+"""Bytes of an attribute that comes along with a result."""
 _numbers: Final = itertools.count(1)
 
 
@@ -165,17 +166,20 @@ def note_read(owner: Any, name: str) -> None:
 
 
 def beside(owner: Any, but: str = "") -> list[tuple[str, Any]]:
-    """The attributes of an object that the test reads of such objects, as data: those that are plain values or arrays,
-    while no other thread runs that could change them."""
+    """The attributes of an object that the test reads of such objects, as data: those that are small plain values or
+    arrays, while no other thread runs that could change them."""
     names = [name for name, is_plain in here().read.get(type(owner), {}).items() if is_plain and name != but]
     if not names or threading.active_count() > 1:
         return []
     own = {name: one for name, one in vars(owner).items() if name in names}
-    return [(name, describe(one, (), _READ)) for name, one in own.items() if type(one) in PLAIN or _is_small(one)]
+    return [(name, describe(one, (), _READ)) for name, one in own.items() if _is_small(one)]
 
 
 def _is_small(value: object) -> bool:
-    return type(value) is np.ndarray and value.size <= _MOST_BESIDE
+    """Whether a value costs nearly nothing, should the test not read it."""
+    if type(value) is np.ndarray:
+        return value.nbytes <= _MOST_BESIDE
+    return type(value) in PLAIN and sys.getsizeof(value) <= _MOST_BESIDE
 
 
 def _describe_tensor(value: torch.Tensor, kept: Set[type]) -> tuple[Any, ...]:
