@@ -48,7 +48,6 @@ from grader.judge.listener import Listener
 from grader.judge.run import CannotBeAssessed, CollectedChecks
 from grader.judge.suite_failure import Comparisons, exception_expected, exceptions_expected, in_words
 from grader.judge.time_limit import TimeLimit
-from grader.sandbox import one_processor
 from grader.suites.bridge import Bridge, running
 from grader.suites.collecting import Solution, asking
 from grader.suites.deferred import as_values, variables_in
@@ -133,7 +132,6 @@ class SuiteCheck(Check):
             with (
                 self.leftovers.beside(channel.transport) if is_solution else contextlib.nullcontext(),
                 _place_kept(self._root),
-                one_processor.shared_with(None if is_solution else getattr(channel.transport, "pid", None)),
                 comparisons.noted(),
                 contextlib.redirect_stdout(io.StringIO()),  # its prints must not mix with the grader's output
                 bridge.active(),
