@@ -26,21 +26,26 @@ class Attributes:
         self.waiting: list[tuple[int, str, tuple[Any, ...]]] = []
         self._owner: object = None
         self._known: dict[str, Any] = {}
+        self._is_quiet = False
 
-    def know(self, owner: object, known: dict[str, Any]) -> None:
-        """Notes the attributes of an object that came along; until the next exchange, as its code may change them."""
-        self._owner, self._known = owner, known
+    def know(self, owner: object, known: dict[str, Any] | None) -> None:
+        """Notes the attributes of an object that came along; until the next exchange, as its code may change them.
+
+        Args:
+            known: None if nobody can say that no other thread runs over there.
+        """
+        self._owner, self._known, self._is_quiet = owner, known or {}, known is not None
 
     def known_of(self, owner: object) -> dict[str, Any]:
         """Those of an object. Each is to be taken out when it is read: a signal may change it meanwhile."""
         return self._known if owner is self._owner else {}
 
     def set_later(self, owner: Handle, name: str, value: object) -> bool:
-        """Sets an attribute before the next operation, if it is a plain one: no code over there may refuse it."""
+        """Sets an attribute before the next operation, if no code over there may refuse it, or wait for it."""
         kind = type(owner)
         if type(value) not in _KINDS or name[:2] == "__" or name in kind._methods or {EVERY, name} & kind._guarded:
             return False
-        if len(self.waiting) == _MOST:
+        if not self._is_quiet or len(self.waiting) == _MOST:
             return False
         self.waiting.append((0, "setattr", (owner, name, value)))
         self.know(owner, {**self.known_of(owner), name: value})

@@ -257,8 +257,9 @@ class Bridge:
         if described[0] != "with":
             return self._value(described, passing)
         result = self._value(described[1], passing)
-        attributes = {str(name): self._value(one, passing) for name, one in described[2]}
-        self.attributes.know(result if isinstance(result, FarObject) else target, attributes)
+        if described[2] is not None:
+            attributes = {str(name): self._value(one, passing) for name, one in described[2]}
+            self.attributes.know(result if isinstance(result, FarObject) else target, attributes)
         return result
 
     def _take(self, done: Sequence[Any], passing: Passing) -> None:
@@ -290,7 +291,7 @@ class Bridge:
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True
-        self.attributes.know(None, {})
+        self.attributes.know(None, None)
         try:
             with self._surroundings.undone():
                 answer = self.channel.request("call", (function, *args), {}, None)
@@ -308,6 +309,7 @@ class Bridge:
 
     def _draw(self, drawn: Sequence[Any]) -> None:
         """Takes as many numbers from the test's random generators as the submission has taken from its own."""
+        drawn = [*{one[0]: one for one in drawn}.values()]  # each once, whatever the submission says
         of_process = [one for one in drawn if one[0] in range(3)]
         self.generators.draw(drawn[len(of_process) :])
         if of_process and self._moment is not None and not Moment(self._moment).changed_since(self._moment):
@@ -392,7 +394,8 @@ class Bridge:
         Args:
             inputs: the tensors that the gradients depend on, if they are to be differentiated again.
         """
-        self._send_first()
+        if self.attributes.waiting:
+            self.run("get", None)
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
@@ -411,14 +414,8 @@ class Bridge:
         reply = self._ask(*question)
         while reply[0] == "asks":
             answer = self._answer(reply[1:], passing)
-            self._send_first()
             reply = self._ask(twins.resume, answer, self.twins.pushes(), self._changed_here(passing))
         return reply
-
-    def _send_first(self) -> None:
-        """Sends the attributes that the test has set."""
-        if self.attributes.waiting:
-            self.run("get", None)
 
     def saved_for(self, key: int) -> tuple[Any, ...]:
         """The values that a function with its graph on the far side has saved for its backward."""

@@ -14,7 +14,10 @@ from shared import WarmUp, exercise_of
 from grader.border.failures import BadReply
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.suites.bridge import Bridge
 from grader.suites.contents import Contents
+from grader.suites.exceptions import Exceptions
+from grader.suites.handles import Handles
 from grader.suites.leftovers import Leftovers
 from grader.suites.passing import Passing
 
@@ -382,3 +385,15 @@ def test_view_has_no_numbers_beside_its_argument(facts: tuple[list[int], list[in
     assert passing.view(number, [2], [1], 0).tolist() == [1, 2]
     with pytest.raises(ValueError, match="no view"):
         passing.view(number, *facts)
+
+
+def test_draws_that_are_reported_again_and_again_cost_nothing(tmp_path: Path) -> None:
+    """Each of them may be two million numbers long."""
+    channel: Any = None
+    bridge = Bridge(channel, tmp_path, Handles(), Exceptions({}), tmp_path)
+    random.seed(3)
+    bridge._states()
+    bridge._draw([(2, None, 10, False)] * 1000)
+    twin = random.Random(3)
+    twin.getrandbits(320)
+    assert random.getstate() == twin.getstate()

@@ -165,11 +165,13 @@ def note_read(owner: Any, name: str) -> None:
         names[name] = name in getattr(owner, "__dict__", ()) and not {EVERY, name} & {*guarded_of(type(owner)).split()}
 
 
-def beside(owner: Any, but: str = "") -> list[tuple[str, Any]]:
+def beside(owner: Any, but: str = "") -> list[tuple[str, Any]] | None:
     """The attributes of an object that the test reads of such objects, as data: those that are small plain values or
-    arrays, while no other thread runs that could change them."""
+    arrays. None while another thread runs, which could change or read them at any time."""
+    if threading.active_count() > 1:
+        return None
     names = [name for name, is_plain in here().read.get(type(owner), {}).items() if is_plain and name != but]
-    if not names or threading.active_count() > 1:
+    if not names:
         return []
     own = {name: one for name, one in vars(owner).items() if name in names}
     return [(name, describe(one, (), _READ)) for name, one in own.items() if _is_small(one)]
