@@ -74,9 +74,10 @@ EVERY: Final = "*"
 
 
 def guarded_of(kind: type) -> str:
-    """The attributes of a class's objects that code sets, a property's or that of a class: it may refuse."""
+    """The attributes of a class's objects that code sets or reads, a property's or that of the class: it may refuse."""
     own = {name: one for kind in type.mro(kind)[::-1] for name, one in vars(kind).items()}
-    if own["__setattr__"] is not object.__setattr__ or not kind.__dictoffset__:
+    has_code = any(own[name] is not getattr(object, name) for name in ("__setattr__", "__getattribute__"))
+    if has_code or not kind.__dictoffset__:
         return EVERY
     return " ".join(sorted(name for name, one in own.items() if hasattr(type(one), "__set__")))
 

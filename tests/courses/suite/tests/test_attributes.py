@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 import torch
-from pkg.attributes import Alarm, Checked, Doubling, Fixed, Halved, Point, Share, Slotted, Twin, Worker, scaled
+from pkg.attributes import Alarm, Checked, Counted, Doubling, Fixed, Halved, Point, Share, Slotted, Twin, Worker, scaled
 
 
 def test_attributes_of_results():
@@ -32,6 +32,7 @@ def test_attribute_that_is_checked(kind):
     point.x = 3.0
     assert point.x == 3.0
     assert [Share(k).x for k in (50, 75)] == [0.5, 0.75]
+    assert [Counted(k).x for k in (1, 2)] == [2, 3]
 
 
 def test_attribute_that_cannot_be():

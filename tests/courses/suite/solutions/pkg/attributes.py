@@ -55,6 +55,12 @@ class Share(Point):
     x = Percent()
 
 
+class Counted(Point):
+    def __getattribute__(self, name):
+        value = super().__getattribute__(name)
+        return value + 1 if name == "x" else value
+
+
 class Slotted:
     __slots__ = ("x",)
 
