@@ -18,6 +18,8 @@ from grader.testkit.rebuilt import PLAIN
 
 CONTAINERS: Final = (list, dict, set, collections.deque)
 MUTABLE: Final = (*CONTAINERS, torch.Tensor, np.ndarray)
+_BY_ONE: Final = 2
+"""References to an object that only one other has, while they are counted."""
 _SEQUENCES: Final = (list, tuple, collections.deque)
 _MOST_COPIED: Final = 1 << 18
 """Numbers of a tensor or array that are compared after each operation."""
@@ -102,10 +104,16 @@ def share(number: int, value: Any) -> None:
 def released() -> list[int]:
     """Forgets the lists and tensors that the submission has no more; their numbers."""
     contents, objects = here().contents, here().objects
-    gone = [key for key, count in _references(contents.items()) if count == _ALONE and key in objects]
+    alone = [key for key, count in _references(contents.items()) if count == _ALONE and key in objects]
+    gone = [key for key in alone if not is_part(contents[key][0])]
     for key in gone:
         del contents[key], objects[key]
     return gone
+
+
+def is_part(value: object) -> bool:
+    """Whether it is an array whose memory is that of another one, which somebody has."""
+    return type(value) is np.ndarray and value.base is not None and sys.getrefcount(value.base) > _BY_ONE
 
 
 def forget(number: int) -> None:

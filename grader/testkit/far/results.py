@@ -16,7 +16,7 @@ from torch import nn
 
 from grader.border import tables
 from grader.border.bounds import Budget
-from grader.testkit.far.contents import content_at, copied, has_changed, is_shared, share
+from grader.testkit.far.contents import content_at, copied, has_changed, is_part, is_shared, share
 from grader.testkit.far.operations import EVERY, SPECIAL, guarded_of, methods_of, name_of, names_of, special_of
 from grader.testkit.far.side import detached, here
 from grader.testkit.rebuilt import PLAIN, parts_of
@@ -49,9 +49,7 @@ class Passed(NamedTuple):
 
 def _is_alone(results: Sequence[Any]) -> bool:
     """Whether nothing over there has the result, or the memory of its numbers."""
-    if sys.getrefcount(results[0]) > _ALONE:
-        return False
-    return type(results[0]) is not np.ndarray or results[0].base is None or sys.getrefcount(results[0].base) == _ALONE
+    return sys.getrefcount(results[0]) == _ALONE and not is_part(results[0])
 
 
 def kept_of(name: str, results: Sequence[Any]) -> Set[type]:
@@ -79,6 +77,8 @@ def describe(value: Any, passed: Sequence[Passed] = (), kept: Set[type] = frozen
         return "view", *found
     if kind in _TENSORS:
         return _describe_tensor(value, kept)
+    if kind is np.ndarray and value.dtype.kind in "VO" and tables.tree_of(value, Budget(), has_pandas=True) is None:
+        return "handle", value, *_kind(kind)  # of records, or of objects of the submission
     is_numbers = kind is np.ndarray or (isinstance(value, np.generic) and kind.__module__ == "numpy")
     data = ("value", value) if is_numbers else _describe_items(value, passed, kept)
     if kind in kept and is_shared(value):

@@ -224,6 +224,17 @@ def test_views():
     assert shared.conjugate(complex_ones).imag.item() == -2
 
 
+def test_arrays_that_are_no_values():
+    records = shared.Records()
+    records.of_numbers["a"][0] = 3
+    assert records.of_numbers["a"].tolist() == [3, 0] and records.of_numbers[0]["a"] == 3
+    assert [one.made for one in records.of_objects] == [1, 2]
+    row = records.row(1)
+    row[0] = 5
+    records.row(0)[:] = 4
+    assert records.total() == 4 + 4 + 5
+
+
 def test_list_that_is_kept_by_a_call_that_raises():
     kept, keeper = [], Keeper()
     with pytest.raises(ValueError, match="empty"):

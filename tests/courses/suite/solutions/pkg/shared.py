@@ -142,3 +142,21 @@ def reversed_part(x):
 
 def conjugate(x):
     return x.conj()
+
+
+class Made:
+    def __init__(self, made):
+        self.made = made
+
+
+class Records:
+    def __init__(self):
+        self.of_numbers = np.zeros(2, dtype=[("a", "i4"), ("b", "f8")])
+        self.of_objects = np.array([Made(1), Made(2)])
+        self._grid = np.zeros((2, 2))
+
+    def row(self, number):
+        return self._grid[number]
+
+    def total(self):
+        return float(self._grid.sum())
