@@ -56,6 +56,7 @@ from grader.suites.handles import Handles
 from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
 from grader.suites.modules import file_of, missing_in, standing_in
+from grader.suites.rewriting import rewritten
 from grader.suites.room import own_room
 from grader.suites.transforms import transformed_over_there
 from grader.suites.unpickling import unpickling_carefully
@@ -373,6 +374,7 @@ def collected_suite(
         ),
         _hypothesis_settings(),
         transformed_over_there(),
+        rewritten(),
         unpickling_carefully(room.root / suite.path, room.root / DATA),
         kept_from_harm(room, suite.path),
         session.check_files_forgotten(room.root),

@@ -14,10 +14,9 @@ from grader.border.proxies import Call
 from grader.course.source import names_of_code
 from grader.suites.bridge import running
 from grader.suites.passing import Passing
-from grader.suites.proxies import METHODS, TYPES, Base, Handle, Used, attribute
+from grader.suites.proxies import BY_NAME, METHODS, TYPES, Base, Class, Handle, Used, attribute
 
-_OF_FUNCTIONS: Final = frozenset({"builtins.function", "builtins.type"})
-_STAY: Final = _OF_FUNCTIONS | {"builtins.ellipsis"}
+_STAY: Final = BY_NAME | {"builtins.ellipsis"}
 asked_while_collecting: Final[list[Callable[..., Any]]] = []
 """Answers operations where there is no submission yet: `grader.suites.collecting`."""
 
@@ -79,7 +78,7 @@ class Deferred(Used):
         if not running or (self._place in running[-1].functions and self.__name__ not in running[-1].set_names):
             return self
         value = self._now()
-        if isinstance(value, Handle) and not _OF_FUNCTIONS.isdisjoint(value._classes):
+        if isinstance(value, Handle) and not BY_NAME.isdisjoint(value._classes):
             running[-1].functions.add(self._place)
         return self if isinstance(value, Used | list | dict | set) else value
 
@@ -101,6 +100,10 @@ class Deferred(Used):
 
     def __bool__(self) -> bool:
         return bool(self._run("get")) if running or asked_while_collecting else True
+
+    def __hash__(self) -> int:
+        value = _value_now(self) if running else self
+        return hash(Class) if value is self else hash(value)
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return (Base,)

@@ -549,8 +549,9 @@ def is_made_file(value: object) -> bool:
 
 def _place_in_library(function: Any) -> tuple[str, str] | None:
     """The module and name of an installed function; one that has them over there differentiates there, too."""
-    name = getattr(function, "__qualname__", getattr(function, "__name__", None))
-    for home in (getattr(function, "__module__", None), "torch", "torch.nn.functional", "numpy", "builtins"):
+    names = [getattr(function, one, None) for one in ("__qualname__", "__name__")]  # torch's own have two
+    homes = (getattr(function, "__module__", None), "torch", "torch.nn.functional", "numpy", "builtins")
+    for home, name in itertools.product(homes, names):
         if not isinstance(home, str) or home.partition(".")[0] not in _KNOWN or not isinstance(name, str):
             continue
         found: Any = sys.modules.get(home)

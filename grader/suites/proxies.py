@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from grader.border import tables
 from grader.border.failures import BadReply
 from grader.border.proxies import Call, FarObject
+from grader.suites import sources
 from grader.suites.bridge import running
 from grader.suites.exceptions import named
 from grader.suites.honesty import note
@@ -40,12 +41,14 @@ _OF_TORCH: Final = (
 )  # fmt: skip
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
 _HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray, collections.abc.Mapping, collections.abc.Set}
+BY_NAME: Final = frozenset({"builtins.function", "builtins.type"})
+"""Of functions and classes a test has several proxies, all with one hash: those by their names, and handles."""
 TYPES: Final = {"builtins.function": types.FunctionType, "builtins.generator": types.GeneratorType}
 _COMPARISONS: Final = ("lt", "le", "gt", "ge")
 _READABLE: Final = frozenset({
     "__name__", "__qualname__", "__signature__", "__dataclass_fields__", "__annotations__", "__defaults__", "__mro__",
     "__kwdefaults__", "__members__", "__wrapped__", "__bases__", "__slots__", "__self__", "__func__", "__array__",
-    "__abstractmethods__", "__match_args__", "__code__", "__flags__",
+    "__abstractmethods__", "__subclasses__", "__match_args__", "__code__", "__flags__",
 })  # fmt: skip
 """Attributes with such names that a test may read; others are protocols of this process, such as NumPy's pointers."""
 _OF_SCHEDULERS: Final = ("_wrapped_by_lr_sched", "_opt_called")
@@ -129,16 +132,28 @@ class Used(Crossing):
     def __instancecheck__(self, value: object) -> bool:
         if (name := vars(type(value)).get("far_class")) is not None:  # a named tuple, which is a value here
             return bool(name == f"{self._run('getattr', '__module__')}.{self._run('getattr', '__qualname__')}")
-        return isinstance(value, Used) and running[-1].run("isinstance", value, self) is True
+        if isinstance(value, Used):
+            return running[-1].run("isinstance", value, self) is True
+        return issubclass(type(value), self)  # type: ignore[arg-type]
 
-    def __subclasscheck__(self, kind: object) -> bool:
-        return isinstance(kind, Used | Class) and running[-1].run("issubclass", kind, self) is True
+    def __subclasscheck__(self, kind: type) -> bool:
+        is_known = isinstance(kind, Used | Class) or sources.is_own(kind.__module__, running[-1].root)
+        return is_known and running[-1].run("issubclass", kind, self) is True
 
     def __deepcopy__(self, memo: object) -> Any:
         return self._run("deepcopy") if running else self
 
     def __copy__(self) -> Any:
         return self._run("copy") if running else self
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """It is pickled over there, and unpickled there, too: here the pickle is bytes and nothing more."""
+        return unpickled, (self._run("pickled"),)
+
+
+def unpickled(pickle: bytes) -> Any:
+    """The object that a pickle over there stands for."""
+    return running[-1].run("unpickled", pickle)
 
 
 def _read(target: Any, name: str) -> Any:
@@ -339,8 +354,16 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
 assert {*SPECIAL} == {*METHODS}
 
 
+def _of_class(name: str) -> Any:
+    """An attribute that `type` itself has: of the class over there."""
+    here = vars(type)[name]
+    return property(lambda cls: _read(cls, name) if running and "_example" in vars(cls) else here.__get__(cls))
+
+
 class Class(type):
     """The class of classes of the far side: those of handles, and those that a suite derives from a submission's."""
+
+    __bases__, __mro__ = _of_class("__bases__"), _of_class("__mro__")
 
     def __call__(cls, /, *args: object, **kwargs: Any) -> Any:
         return running[-1].run("call", cls, *args, _shown=Call(cls.__name__, args, kwargs), **kwargs)
@@ -357,7 +380,9 @@ class Class(type):
         name = next(iter(getattr(cls, "_classes", ())), "")
         return cls is other or (isinstance(other, type) and bool(name) and _of_library(name) is other)
 
-    __hash__ = type.__hash__
+    def __hash__(cls) -> int:
+        """That of the class by its name: it is found in a dict by either."""
+        return hash(Class) if "_example" in vars(cls) else type.__hash__(cls)
 
     def __instancecheck__(cls, value: object) -> bool:
         if cls.__module__ == __name__:
@@ -511,6 +536,8 @@ def class_of_handles(name: str, classes: Sequence[str], special: str, methods: s
             names[f"__{own}__"] = METHODS.get(method)
     for own in ("doc", "dict"):
         names[f"__{own}__"] = attribute(own)
+    if not BY_NAME.isdisjoint(classes):
+        names["__hash__"] = lambda _: hash(Class)
     return Class(name, (Coroutine if classes[:1] == ["builtins.coroutine"] else Handle,), names)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ _TRANSFORMS: Final = {
     torch: ("vmap",),
     torch.func: ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"),
     torch.jit: ("script", "trace"),
+    inspect: ("getsource", "getsourcelines"),
 }
 
 

@@ -25,6 +25,7 @@ import torch
 from torch import nn
 
 from grader.suites import sources
+from grader.suites.proxies import unpickled
 
 _NAMES: Final = frozenset(
     {f"builtins {name}" for name in ("set", "frozenset", "bytearray", "complex", "range", "slice")}
@@ -40,7 +41,7 @@ _NAMES: Final = frozenset(
         f"torch {kind}Storage"
         for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Byte", "Bool")
     }
-    | {"torch.storage _load_from_bytes", "_codecs encode"}
+    | {"torch.storage _load_from_bytes", "_codecs encode", f"{unpickled.__module__} {unpickled.__name__}"}
 )
 """Values of the standard library, NumPy and torch, whose making does no harm."""
 _LAYERS: Final = "torch.nn.modules."

@@ -19,6 +19,7 @@ from grader.testkit.show import show
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
 DERIVED, SHARED, BOTH = "pkg/derived.py", "pkg/shared.py", "pkg/both.py"
+NAMES = "pkg/names.py"
 WRONG = (
     (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
     (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
@@ -97,6 +98,10 @@ WRONG = (
     (BOTH, "loss().backward()", "(2 * loss()).backward()", {"tensor_that_only_the_test_has"}),
     (BOTH, "class Linear(Policy, nn.Module)", "class Linear(Policy)", {"layer_with_an_abstract_base"}),
     (BOTH, "LIMIT = 3", "LIMIT = 3.0", {"variables"}),
+    (NAMES, '"circle": Circle', '"circle": Square', {"is", "keys_that_are_classes"}),
+    (NAMES, '"square": Square', '"square": Circle', {"TestIs.assert_is", "match", "pickled"}),
+    (NAMES, "KNOWN[cls.__name__] = cls", "KNOWN[cls.__name__] = Shape", {"classes_of_the_test"}),
+    (NAMES, "return self.r**2", "return self.r * self.r", {"source"}),
     (BOTH, "file.write(text)", "file.write(text[:1])", {"files_in_the_current_folder"}),
 )
 """Wrong answers: a file, what is replaced in it with what, and the tests that fail."""
@@ -137,8 +142,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 150
-    assert result.score == result.max == 113.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 157
+    assert result.score == result.max == 121.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import inspect
 import operator
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,9 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "item": lambda owner, at: list(owner)[at],
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
+    "is": operator.is_,
+    "pickled": pickle.dumps,
+    "unpickled": pickle.loads,
     "class": lambda owner: "builtins.type" if isinstance(owner, type) else name_of(type(owner)),
     "doc": lambda owner: owner.__doc__,
     "dict": lambda owner: dict(vars(owner)),

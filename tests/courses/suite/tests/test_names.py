@@ -1,0 +1,60 @@
+import inspect
+import pickle
+import unittest
+
+import pytest
+import torch
+from pkg import names
+from pkg.names import Circle, Measured, Shape, Square, activation, double, make, words
+
+HANDLERS = {Circle: "c", Square: "s"}
+
+
+def test_is():
+    circle = make("circle", 2)
+    assert type(circle) is Circle and type(circle) is not Square and circle.__class__ is names.Circle
+    assert type(circle).__mro__[1] is Shape and Circle in Shape.__subclasses__()
+    assert activation("double") is double and activation("tanh") is torch.tanh is not double
+
+
+class TestIs(unittest.TestCase):
+    def test_assert_is(self):
+        self.assertIs(type(make("square", 2)), Square)
+        self.assertIsNot(activation("double"), make)
+
+
+def test_match():
+    match make("square", 3):
+        case names.Circle(r=2):
+            pytest.fail("another size")
+        case Square(r):
+            assert r == 3
+        case _:
+            pytest.fail("no square")
+
+
+def test_keys_that_are_classes():
+    assert [HANDLERS[type(make(kind, 1))] for kind in ("circle", "square")] == ["c", "s"]
+    assert words() == {Circle: "round", Square: "edged"} and {double: 1}[activation("double")] == 1
+
+
+def test_classes_of_the_test():
+    class Line(Shape):
+        def area(self):
+            return 0
+
+    class Plane:
+        def area(self):
+            return 1
+
+    assert names.KNOWN["Line"] is Line and isinstance(Plane(), Measured) and not isinstance(3, Measured)
+
+
+def test_pickled(tmp_path):
+    assert pickle.loads(pickle.dumps(make("circle", 4))).r == 4
+    torch.save({"made": make("square", 5)}, tmp_path / "made.pt")
+    assert torch.load(tmp_path / "made.pt", weights_only=False)["made"].area() == 25
+
+
+def test_source():
+    assert inspect.getsource(double).startswith("def double(x)") and "2" in inspect.getsource(Square.area)
