@@ -29,6 +29,7 @@ import pytest
 import torch
 from _pytest.skipping import evaluate_skip_marks
 from hypothesis import HealthCheck, Phase
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
@@ -228,7 +229,11 @@ def _place_kept(folder: Path) -> Iterator[None]:
             patch.setattr(DataLoader, "_get_iterator", _iterator_here)
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
-            yield
+            hook = register_optimizer_step_pre_hook(_without_fused_kernels)
+            try:
+                yield
+            finally:
+                hook.remove()
     finally:
         if has_alarm and signal.getsignal(signal.SIGALRM) is not handler:
             signal.signal(signal.SIGALRM, handler)
@@ -262,6 +267,12 @@ def _broken(item: Any, exercise: str, problem: str) -> Check:
     check = Check(item, exercise, 0)
     check.runs_item, check.body = True, fail
     return check
+
+
+def _without_fused_kernels(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """They believe the shapes of a tensor or a state, which the submission may have changed."""
+    for group in optimizer.param_groups:
+        group.update({"fused": False} if group.get("fused") else {})
 
 
 def _refuse_limit(*_: object) -> None:

@@ -229,6 +229,7 @@ class Bridge:
             self._forward_prints()
             own, self._raised = self._raised, None
             known = self._as_known(error, passing)
+            self._release()
             if own is not None and (text_of(own)[:200] == error.message[:200] or isinstance(own, AssertionError)):
                 raise own from None  # the test's own function has raised it
             if isinstance(known, StopIteration) and operation not in _ITERATING and not self.may("StopIteration"):
@@ -240,10 +241,11 @@ class Bridge:
             raise own
         with _reading:
             how, described, *done = reply
+            if done:
+                self.handles.learn(described)
             self._take(done, passing)
             result = None if how == "exits" else self._with_attributes(described, passing, target)
-            while self._released:  # also a list that the result has made known
-                self.contents.release(self._released.pop())
+            self._release()  # also a list that the result has made known
         if how == "exits":
             raise Exited(described)
         if _shown is not None:
@@ -251,6 +253,10 @@ class Bridge:
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
                 object.__setattr__(result, "_made", _shown)
         return result
+
+    def _release(self) -> None:
+        while self._released:
+            self.contents.release(self._released.pop())
 
     def _with_attributes(self, described: Any, passing: Passing, target: object) -> Any:
         """A result; the attributes that came along are its own, or others of the object that it is one of."""

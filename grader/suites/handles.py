@@ -31,17 +31,28 @@ class Handles:
                 and its attributes that code sets.
             own_name: of a class.
         """
+        self._add(remote, kind, facts)
         if not isinstance(remote, FarObject):  # a list or dict of a class of its own
-            self._add(type(remote).__name__, kind, facts)
             return remote
-        self._add(remote._kind, kind, facts)
         if remote._number not in self._known:
             here = class_of_library(own_name)
             self._known[remote._number] = here or make_handle(self._kinds[kind], remote)
         return self._known[remote._number]
 
-    def _add(self, name: str, kind: int, facts: Sequence[Any] | None) -> None:
+    def learn(self, tree: Any) -> None:
+        """Notes the facts in a tree, because another one that is read before it may need them."""
+        parts = [tree]
+        while parts:
+            part = parts.pop()
+            if type(part) in (list, tuple) and part:
+                if type(part[0]) is str and part[0] == "handle":
+                    self._add(*part[1:4])
+                else:
+                    parts += part
+
+    def _add(self, remote: Any, kind: int, facts: Sequence[Any] | None) -> None:
         if facts is not None:
+            name = remote._kind if isinstance(remote, FarObject) else type(remote).__name__
             classes, *others = facts
             self._kinds[kind] = self._class(name, [str(one) for one in classes], *map(str, others))
 

@@ -43,6 +43,7 @@ from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
 from grader.testkit.far.operations import parameters_of
 from grader.testkit.far.results import STORES, is_dense, size_of
+from grader.testkit.far.side import is_alike
 from grader.testkit.generators import TWISTERS, name_of
 from grader.testkit.rebuilt import PLAIN, is_mutable, parts_of
 
@@ -76,18 +77,12 @@ class Crossing:
 
 
 def put(tensor: torch.Tensor, data: torch.Tensor) -> None:
-    """Writes numbers into a tensor, which moves to their device.
-
-    Raises:
-        BadReply: they are of another shape or dtype.
-    """
-    if tensor.shape != data.shape or tensor.dtype != data.dtype:
-        raise BadReply("changed the shape or dtype of a tensor that it was given")
-    if tensor.device != data.device:
+    """Writes numbers into a tensor, which gets their shape, dtype and device."""
+    if is_alike(tensor, data):
+        with torch.no_grad():
+            tensor.copy_(data)
+    else:
         tensor.data = data
-        return
-    with torch.no_grad():
-        tensor.copy_(data)
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:

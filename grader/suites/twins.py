@@ -91,8 +91,6 @@ class Twins:
                 optimizer, _ = self._optimizers[key]
                 if self._may(type(optimizer).__name__):
                     optimizer.load_state_dict(grad)
-                    for group in optimizer.param_groups:  # torch's fused kernels believe the shapes of a state
-                        group.update({"fused": False} if group.get("fused") else {})
                     self._optimizers[key] = optimizer, copy.deepcopy(optimizer.state_dict())
                 continue
             if (tensor := self._tensors.get(key)) is not None:

@@ -52,9 +52,9 @@ def ask(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     thread = current if isinstance(current, Thread) else here().waiting[-1]  # the submission's own thread
     with thread.turn:
         gone, shared = released(), thread.share()
+        effects = pulls(), gone, shared, [*changed_contents()], torch.is_grad_enabled()  # these are read first
         given = [describe(one, kept=GOT) for one in args]
         named_ones = [(name, describe(one, kept=GOT)) for name, one in kwargs.items()]
-        effects = pulls(), gone, shared, [*changed_contents()], torch.is_grad_enabled()
         thread.inner = contextvars.copy_context()
         thread.news.put(("asks", (number, given, named_ones, *effects)))
         answer = thread.answers.get()

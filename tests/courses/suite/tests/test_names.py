@@ -5,7 +5,7 @@ import unittest
 import pytest
 import torch
 from pkg import names
-from pkg.names import Circle, Measured, Shape, Square, activation, double, make, words
+from pkg.names import Circle, Learner, Measured, Shape, Square, activation, double, make, scaled, squeezed, words
 
 HANDLERS = {Circle: "c", Square: "s"}
 
@@ -58,3 +58,29 @@ def test_pickled(tmp_path):
 
 def test_source():
     assert inspect.getsource(double).startswith("def double(x)") and "2" in inspect.getsource(Square.area)
+
+
+def test_layers_in_a_model_of_the_test():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+    scaled(net)
+    assert len([*net.parameters()]) == 6 and [name for name, _ in net.named_children()] == ["0", "1"]
+    by = net[0].by
+    net.to(torch.float64)
+    assert by.dtype == net[1].inner.weight.dtype == torch.float64
+    assert net(torch.ones(1, 2, dtype=torch.float64)).dtype == torch.float64
+
+
+def test_shape_changed_in_place():
+    x = torch.ones(2)
+    squeezed(x)
+    assert x.shape == (1, 2)
+
+
+def test_callback_that_gets_what_is_new():
+    class Log:
+        def after_fit(self):
+            self.seen = self.learner.loss
+
+    log = Log()
+    Learner([log]).fit()
+    assert log.seen == log.learner.loss == 0.5
