@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
-import copy
 import dataclasses
 import importlib.abc
 import importlib.util
@@ -31,7 +30,6 @@ from _pytest.skipping import evaluate_skip_marks
 from hypothesis import HealthCheck, Phase
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, SubmissionRaised, SubmissionTimeout, is_exception, kind_of
@@ -56,6 +54,7 @@ from grader.suites.exceptions import Exceptions
 from grader.suites.handles import Handles
 from grader.suites.harm import kept_from_harm
 from grader.suites.leftovers import Leftovers
+from grader.suites.loaders import iterator_here
 from grader.suites.modules import file_of, missing_in, standing_in
 from grader.suites.rewriting import rewritten
 from grader.suites.room import own_room
@@ -226,7 +225,7 @@ def _place_kept(folder: Path) -> Iterator[None]:
             for name in ("runner", "fixtures"):  # else what a fixture leaves after a crash stays for the next test
                 patch.setattr(f"_pytest.{name}.TEST_OUTCOME", BaseException)
             patch.setattr(torch, "compile", lambda own=None, **_: (lambda one: one) if own is None else own)
-            patch.setattr(DataLoader, "_get_iterator", _iterator_here)
+            patch.setattr(DataLoader, "_get_iterator", iterator_here)
             if resource is not None:
                 patch.setattr(resource, "setrlimit", _refuse_limit)
             hook = register_optimizer_step_pre_hook(_without_fused_kernels)
@@ -240,13 +239,6 @@ def _place_kept(folder: Path) -> Iterator[None]:
         if timer[0] and not signal.getitimer(signal.ITIMER_REAL)[1]:
             left = max(timer[0] - (time.monotonic() - began), 0.01)
             signal.setitimer(signal.ITIMER_REAL, left, timer[1])
-
-
-def _iterator_here(loader: Any) -> Any:
-    """The batches of a loader, in this process: its workers would all ask the submission at once."""
-    alone = copy.copy(loader)
-    vars(alone).update(num_workers=0, timeout=0, prefetch_factor=None, persistent_workers=False)
-    return _SingleProcessDataLoaderIter(alone)
 
 
 class _BrokenItem(pytest.Item):

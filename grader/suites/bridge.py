@@ -241,13 +241,11 @@ class Bridge:
             raise own
         with _reading:
             how, described, *done = reply
-            if done:
-                self.handles.learn(described)
-            self._take(done, passing)
-            result = None if how == "exits" else self._with_attributes(described, passing, target)
+            if how == "exits":
+                self._take(done, passing)
+                raise Exited(described)
+            result = self._take(done, passing, lambda: self._with_attributes(described, passing, target))
             self._release()  # also a list that the result has made known
-        if how == "exits":
-            raise Exited(described)
         if _shown is not None:
             _shown.result, _shown.answered = _as_returned(result), True
             if isinstance(result, FarObject) and maker_of(result) is None:  # else a method that returns its own object
@@ -268,10 +266,10 @@ class Bridge:
             self.attributes.know(result if isinstance(result, FarObject) else target, attributes)
         return result
 
-    def _take(self, done: Sequence[Any], passing: Passing) -> None:
-        """Takes over the effects of an operation over there, beside its result."""
+    def _take(self, done: Sequence[Any], passing: Passing, read: Callable[[], Any] = lambda: None) -> Any:
+        """Takes over the effects of an operation over there; its result is read before what may have it, too."""
         if not done:
-            return
+            return read()
         changed, shared, pulls, written, logged, warned, drawn, complaint, modes, kept, released = (
             one or () for one in done
         )
@@ -287,6 +285,7 @@ class Bridge:
             self.contents.share(number, passing.original(number))
         for number, now in changed:
             passing.change(number, self._value(now, passing))
+        result = read()
         self._change(shared, passing)
         self._released += released
         passing.write(written)
@@ -294,6 +293,7 @@ class Bridge:
             dtype, has_grad = modes
             torch.set_default_dtype(dtype)
             torch.set_grad_enabled(has_grad)
+        return result
 
     def _ask(self, function: Callable[..., Any], *args: object) -> Any:
         self.is_waiting = True

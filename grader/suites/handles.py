@@ -39,17 +39,6 @@ class Handles:
             self._known[remote._number] = here or make_handle(self._kinds[kind], remote)
         return self._known[remote._number]
 
-    def learn(self, tree: Any) -> None:
-        """Notes the facts in a tree, because another one that is read before it may need them."""
-        parts = [tree]
-        while parts:
-            part = parts.pop()
-            if type(part) in (list, tuple) and part:
-                if type(part[0]) is str and part[0] == "handle":
-                    self._add(*part[1:4])
-                else:
-                    parts += part
-
     def _add(self, remote: Any, kind: int, facts: Sequence[Any] | None) -> None:
         if facts is not None:
             name = remote._kind if isinstance(remote, FarObject) else type(remote).__name__

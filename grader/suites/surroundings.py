@@ -20,6 +20,7 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.utils.data import get_worker_info
 
 from grader.suites.passing import Passing, is_made_file
 
@@ -48,6 +49,8 @@ class AroundTest:
                 yield "autocast", ("value", (kind, torch.get_autocast_dtype(kind)))
         if (dtype := torch.get_default_dtype()) != self._dtype:
             yield "dtype", ("value", dtype)
+        if (worker := get_worker_info()) is not None:
+            yield "worker", passing.tree((worker.id, worker.num_workers, worker.seed, worker.dataset))
         if (entries := _entries()) != self._environ:
             names = {name for name, _ in entries.items() ^ self._environ.items()}
             texts = [os.environ.decodekey(name) for name in names]

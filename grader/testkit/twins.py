@@ -17,6 +17,7 @@ from io import StringIO
 from typing import Any, Final
 
 import torch
+from torch.utils.data._utils import worker as loader_workers
 
 from grader.border.labels import surroundings
 from grader.testkit import devices
@@ -73,6 +74,10 @@ def _enter(stack: contextlib.ExitStack, name: str, value: Any) -> None:
         case "dtype":
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
             torch.set_default_dtype(value)
+        case "worker":
+            info = dict(zip(("id", "num_workers", "seed", "dataset"), value, strict=True))
+            stack.callback(setattr, loader_workers, "_worker_info", loader_workers._worker_info)
+            loader_workers._worker_info = loader_workers.WorkerInfo(**info)
         case "environ":
             before = {key: os.environ.get(key) for key in value}
             stack.callback(_set_environ, before)
@@ -181,11 +186,12 @@ def run(
                     if now != outside:
                         _set_modes(*outside)
         except SystemExit as error:
-            return "exits", error.code if type(error.code) in (int, str) else None, *done(())
+            return "exits", error.code if type(error.code) in (int, str) else None, *done(changed(call.passed), ())
         except Exception as error:
             traceback.clear_frames(error.__traceback__)  # else they hold the arguments
-            side.raised, side.done = error, done(call.kept())
+            side.raised, side.done = error, done(changed(call.passed), call.kept())
             raise
+        own = changed(call.passed)  # as the other side reads it: what is new is described once
         described = describe(results[0], call.passed, kept_of(used, results))
         if described[0] == "handle":
             described = "with", described, beside(results[0])
@@ -193,9 +199,9 @@ def run(
             note_read(subject, operands[0])
             described = "with", described, beside(subject, operands[0])
         results.clear()
-        return "returned", described, *done(call.kept())
+        return "returned", described, *done(own, call.kept())
 
-    def done(kept: Sequence[int]) -> tuple[Any, ...]:
+    def done(own: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
         """The effects of the operation beside its result."""
         logged = side.log.take() if side.log is not None else []
         warned, side.warned = side.warned, []
@@ -203,7 +209,7 @@ def run(
         drawn = [*map(tuple, side.seeds.drawn(before, side.moment)), *side.generators.drawn()]
         if complaint := side.complaints.getvalue():
             side.complaints = StringIO()
-        own, shared = changed(call.passed), [*changed_contents()]
+        shared = [*changed_contents()]
         effects = own, shared, pulls(), written(), logged, warned, drawn, complaint, side.modes, kept, released()
         return tuple(one or None for one in effects) if any(effects) else ()
 

@@ -62,6 +62,7 @@ WRONG = (
     (DERIVED, "return x**3", "return x.detach() ** 2 * x", {"second_derivative", "transforms_of_torch"}),
     (DERIVED, "return self.inner(x) * 2", "return self.inner(x) * 3", {"layer"}),
     (DERIVED, "return torch.tensor(at * 2)", "return torch.tensor(at)", {"loader_with_workers"}),
+    (DERIVED, "first + info.id", "first", {"loader_whose_workers_have_a_shard_each"}),
     (DERIVED, "return Point(a.x - b.x, a.y - b.y).norm()", "return Point(a.x, b.y).norm()", {"named_tuples"}),
     (DERIVED, "return 6", "return 7", {"TestNumbers.length"}),
     (DERIVED, "self.items.sort()", "self.items.reverse()", {"TestBag.runTest"}),
@@ -145,8 +146,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 160
-    assert result.score == result.max == 123.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 161
+    assert result.score == result.max == 124.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

@@ -57,6 +57,11 @@ def test_loader_with_workers():
     assert [one.tolist() for one in DataLoader(Numbers(), 3, num_workers=2)] == [[0, 2, 4], [6, 8, 10]]
 
 
+def test_loader_whose_workers_have_a_shard_each():
+    parts = DataLoader(derived.Shards(5), None, num_workers=2, worker_init_fn=derived.begin_at_one)
+    assert [*parts] == [*parts] == [1, 2, 3, 4, 5]
+
+
 def test_named_tuples():
     assert between(Point(1, 2), Own(4, 6)) == 5
     assert (Point(1, 2) + Point(2, 2)).norm() == 5 and Point(1) == (1, 0)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 
 class Point(NamedTuple):
@@ -34,6 +34,21 @@ class Numbers(Dataset):
 
     def __getitem__(self, at):
         return torch.tensor(at * 2)
+
+
+class Shards(IterableDataset):
+    first = 0
+
+    def __init__(self, size):
+        self.size = size
+
+    def __iter__(self):
+        info = get_worker_info()
+        yield from range(self.first + info.id, self.first + self.size, info.num_workers)
+
+
+def begin_at_one(place):
+    get_worker_info().dataset.first = 1
 
 
 def cube(x):
