@@ -21,7 +21,7 @@ PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, tor
 
 class _Kind(NamedTuple):
     parts: Callable[[Any], tuple[Any, ...]]
-    takes: tuple[tuple[type, ...], ...]
+    takes: tuple[tuple[Any, ...], ...]
     """The classes that each part may have: made of others, a few bytes could become a value that fills the memory."""
     make: Callable[..., Any] | None = None
     """Makes a value of its parts, if the class does not."""
@@ -54,9 +54,9 @@ _KINDS: Final[dict[type, _Kind]] = {
     collections.Counter: _Kind(lambda value: (dict(value),), ((dict,),)),
     collections.OrderedDict: _Kind(lambda value: (dict(value),), ((dict,),)),
     collections.defaultdict: _Kind(
-        lambda value: (getattr(value.default_factory, "__name__", None), dict(value)),
-        ((str, type(None)), (dict,)),
-        lambda name, items: collections.defaultdict(_FACTORIES.get(name), items),
+        lambda value: (_name_of(value.default_factory), dict(value)),
+        ((str, type(None), Callable), (dict,)),
+        lambda factory, items: collections.defaultdict(_FACTORIES.get(factory, factory), items),
     ),
 }
 _BY_NAME: Final = {kind.__name__: kind for kind in _KINDS}
@@ -68,7 +68,16 @@ def parts_of(value: object) -> tuple[Any, ...] | None:
     if kind is None or type(getattr(value, "tzinfo", None)) not in _ZONES or _is_large(value):
         return None
     parts = kind.parts(value)
-    return parts if all(type(one) in takes for one, takes in zip(parts, kind.takes, strict=True)) else None
+    return parts if all(map(_fits, parts, kind.takes)) else None
+
+
+def _name_of(factory: Any) -> Any:
+    """The name of a class that both sides have; anything else makes values where it is."""
+    return next((name for name, one in _FACTORIES.items() if one is factory), factory)
+
+
+def _fits(part: object, takes: tuple[Any, ...]) -> bool:
+    return type(part) in takes or (Callable in takes and callable(part))
 
 
 def is_mutable(value: object) -> bool:
@@ -83,7 +92,7 @@ def rebuilt(name: str, parts: list[Any]) -> Any:
         ValueError, TypeError, KeyError: they are none.
     """
     kind = _BY_NAME[name]
-    if [type(one) in takes for one, takes in zip(parts, _KINDS[kind].takes, strict=True)].count(False):
+    if len(parts) != len(_KINDS[kind].takes) or not all(map(_fits, parts, _KINDS[kind].takes)):
         raise TypeError("no such parts")
     made = (_KINDS[kind].make or kind)(*parts)
     if _is_large(made):

@@ -145,15 +145,16 @@ def forget_old(contents: dict[int, Any], objects: Sequence[int]) -> None:
 
 def copied(value: Any) -> Any:
     """A value to compare with later: its lists and dicts are copies, and so are tensors that are small and no twins."""
-    if type(value) in (list, tuple, collections.deque):
-        return type(value)(copied(one) for one in value)
-    if isinstance(value, dict):
+    kind = type(value)  # a proxy says another class, and asks for it
+    if kind in (list, tuple, collections.deque):
+        return kind(copied(one) for one in value)
+    if issubclass(kind, dict):
         return {key: copied(one) for key, one in value.items()}
-    if isinstance(value, torch.Tensor):
+    if issubclass(kind, torch.Tensor):
         return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
-    if type(value) is np.ndarray and value.size <= _MOST_COPIED:
+    if kind is np.ndarray and value.size <= _MOST_COPIED:
         return _numbers_of(value)
-    return value.copy() if type(value) is set else value
+    return value.copy() if kind is set else value
 
 
 def _numbers_of(array: Any) -> tuple[Any, ...]:
@@ -165,15 +166,16 @@ def has_changed(now: Any, before: Any) -> bool:
     """Whether a value is another one than its copy, or has another content."""
     if now is before:
         return False
-    if type(now) is np.ndarray:
+    kind = type(now)
+    if kind is np.ndarray:
         return _numbers_of(now) != (_numbers_of(before) if type(before) is np.ndarray else before)
-    if isinstance(now, dict) and isinstance(before, dict):
+    if issubclass(kind, dict) and issubclass(type(before), dict):
         is_other = len(now) != len(before) or any(map(operator.is_not, now, before))  # the order of keys counts
         return is_other or any(map(has_changed, now.values(), before.values()))
-    if type(now) is not type(before):
+    if kind is not type(before):
         return True
-    if isinstance(now, _SEQUENCES):
+    if issubclass(kind, _SEQUENCES):
         return len(now) != len(before) or any(map(has_changed, now, before))
-    if isinstance(now, torch.Tensor):
+    if issubclass(kind, torch.Tensor):
         return not is_same(now, before)
-    return bool(now != before) if type(now) in PLAIN or type(now) is set else True
+    return bool(now != before) if kind in PLAIN or kind is set else True

@@ -1,6 +1,8 @@
+import collections
 import inspect
 import pickle
 import unittest
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -84,3 +86,17 @@ def test_callback_that_gets_what_is_new():
     log = Log()
     Learner([log]).fit()
     assert log.seen == log.learner.loss == 0.5
+
+
+def test_dicts_that_make_values():
+    agent = names.Agent()
+    agent.values["a"][1] = 5
+    assert agent.best("a") == 5 and agent.best("b") == 0 and agent.values == {"a": [0, 5], "b": [0, 0]}
+    assert names.first_of(collections.defaultdict(lambda: 3)) == 3
+
+
+def test_class_in_a_dict_that_is_patched():
+    with patch.dict("pkg.names.KNOWN", {"Round": Circle}):
+        assert names.known("Round") is Circle
+    with pytest.raises(KeyError):
+        names.known("Round")

@@ -1,3 +1,4 @@
+import collections
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
 
@@ -82,3 +83,19 @@ class Learner:
         self.loss = 0.5
         for one in self.callbacks:
             one.after_fit()
+
+
+class Agent:
+    def __init__(self):
+        self.values = collections.defaultdict(lambda: [0, 0])
+
+    def best(self, state):
+        return max(self.values[state])
+
+
+def first_of(table):
+    return table["first"]
+
+
+def known(name):
+    return KNOWN[name]
