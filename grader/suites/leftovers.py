@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from grader.border import tables
-from grader.suites import sources
+from grader.suites import passing, sources
 from grader.suites.room import Room
 from grader.testkit.far.side import detached, is_same
 from grader.testkit.rebuilt import PLAIN
@@ -144,8 +144,8 @@ class Leftovers:
             self._put_back.append(lambda: _refill(value, content))
             yield from (*content.values(), *content) if kind in _DICTS else content
         elif kind in (torch.Tensor, torch.nn.Parameter) and value.is_leaf:
-            data, grad = detached(value), detached(value.grad)
-            self._put_back.append(lambda: _rewrite(value, data, grad))
+            data, grad, has_grad = detached(value), detached(value.grad), value.requires_grad
+            self._put_back.append(lambda: _rewrite(value, data, grad, has_grad))
         elif kind is np.ndarray:
             numbers = value.copy()
             self._put_back.append(lambda: np.copyto(value, numbers) if value.flags.writeable else None)
@@ -186,10 +186,13 @@ def _refill(container: Any, content: Any) -> None:
         (container.extend if hasattr(container, "extend") else container.update)(content)
 
 
-def _rewrite(tensor: Any, data: Any, grad: Any) -> None:
+def _rewrite(tensor: Any, data: Any, grad: Any, has_grad: bool) -> None:
     """Gives a tensor its numbers and its gradient back."""
-    if not is_same(tensor.detach(), data) and tensor.shape == data.shape:
-        tensor.data.copy_(data)
+    if not tensor.is_leaf:
+        tensor.detach_()
+    if not is_same(tensor.detach(), data):
+        passing.put(tensor, detached(data))  # type: ignore[arg-type]
+    tensor.requires_grad_(has_grad)
     if not is_same(tensor.grad, grad):
         tensor.grad = detached(grad)
 

@@ -170,8 +170,11 @@ class Passing:
     def _put(self, own: Any, now: Any) -> None:
         if own is now:
             return
-        if isinstance(own, torch.Tensor):
+        if isinstance(own, torch.Tensor) and now.grad_fn is not None:
+            own.copy_(now)
+        elif isinstance(own, torch.Tensor):
             put(own, now)
+            self.bridge.twins.take_place(own, now)
         elif tables.is_table(own):
             tables.put(own, now)
         elif isinstance(own, StringIO | BytesIO):

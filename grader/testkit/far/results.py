@@ -261,6 +261,8 @@ def changed(passed: Sequence[Passed]) -> list[tuple[int, Any]]:
             found += [(number, ("value", value))] if now != before else []
         elif isinstance(value, _LIST_ITERATOR):
             found += [(number, ("value", before - now))] if now != before else []
+        elif isinstance(value, torch.Tensor) and value.requires_grad:  # it was a plain one
+            found.append((number, describe(value)))
         elif now is not None and _has_changed(now, before):
             found.append((number, describe(now)))
     return found

@@ -100,3 +100,12 @@ def test_class_in_a_dict_that_is_patched():
         assert names.known("Round") is Circle
     with pytest.raises(KeyError):
         names.known("Round")
+
+
+def test_tensor_that_requires_grad_from_now_on():
+    x, w = torch.ones(2), torch.ones(3)
+    assert names.tracked(x) is x and x.requires_grad
+    (2 * x).sum().backward()
+    kept = names.Kept()
+    kept.update(w)
+    assert x.grad.tolist() == [2, 2] and kept.value is w and w.requires_grad

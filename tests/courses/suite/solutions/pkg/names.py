@@ -99,3 +99,12 @@ def first_of(table):
 
 def known(name):
     return KNOWN[name]
+
+
+def tracked(x):
+    return x.requires_grad_()
+
+
+class Kept:
+    def update(self, x):
+        self.value = x.requires_grad_()
