@@ -198,7 +198,7 @@ def _clean_environment(work: str, gpus: bool) -> None:
     os.environ.clear()
     kernel.wipe_initial_environment()
     os.environ.update(PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", HOME=work, TMPDIR=work, **more)
-    os.environ.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
+    os.environ.update(USER="student", PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
     sys.dont_write_bytecode = True
     tempfile.tempdir = None
 

@@ -105,6 +105,7 @@ def _enter(folder: str, variables: dict[str, str]) -> None:
         {**kept, **variables, **dict.fromkeys(homes, folder)},
         PATH=path,
         LANG="C.UTF-8",
+        USER="student",
         PYTHONDONTWRITEBYTECODE="1",
         OMP_NUM_THREADS="1",
     )

@@ -87,6 +87,16 @@ WAYS = {
         assert torch.equal(torch.compile(lambda x: x * 2 + 1, backend=backend)(x), x * 2 + 1) and len(counts) == 1
         assert torch.compile(train, backend=backend)(model).shape == (2, 1)
     """,
+    "nothing compiled": """
+        double = lambda x: x * 2
+        assert torch.compile(double) is double is torch.compile(mode="max-autotune")(double)
+        assert torch.compile(double, fullgraph=True, dynamic=True, options={"max_autotune": True}) is double
+        module = torch.nn.Linear(3, 1)
+        module.compile()
+        assert torch.equal(module(x), torch.nn.functional.linear(x, module.weight, module.bias))
+        assert torch.compile(module) is module and len(modules()) == 1
+        train(model), torch._dynamo.optimize
+    """,
 }
 
 

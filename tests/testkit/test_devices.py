@@ -172,7 +172,6 @@ def test_indices_may_be_on_the_cpu(log: list[Any]) -> None:
         (RuntimeError, "only dense CPU tensors can be pinned", lambda x: x.pin_memory()),
         (RuntimeError, "not linked with support for mps", lambda x: x.to("mps")),
         (devices.NotSimulated, "a sparse GPU tensor is not simulated", lambda x: x.to_sparse()),
-        (devices.NotSimulated, "torch.compile is not simulated", lambda x: torch.compile(nn.Linear(2, 2))(x)),
         (devices.NotSimulated, "torch.cuda.CUDAGraph is not simulated", lambda x: torch.cuda.CUDAGraph()),
         (devices.NotSimulated, "a torch.func transform is not simulated", lambda x: torch.vmap(lambda row: row * 2)(x)),
     ],

@@ -197,13 +197,7 @@ def _replacements(machine: Machine) -> list[Replacement]:
     tables: dict[Any, dict[str, Any]] = {
         core: _core(machine),
         core._nn: {"_parse_to": _parse_to(machine, core._nn._parse_to)},
-        torch: {
-            "Generator": _generator(machine),
-            "Stream": stream,
-            "Event": event,
-            "compile": _refusing("torch.compile"),
-            "set_rng_state": set_rng_state,
-        },
+        torch: {"Generator": _generator(machine), "Stream": stream, "Event": event, "set_rng_state": set_rng_state},
         torch.version: {"cuda": torch.version.cuda or "12.8"},
         torch.cuda: _cuda(machine),
         torch.cuda.Stream: {"__new__": new_stream},  # so an object of a class that was imported by name before is one

@@ -21,7 +21,7 @@ def as_float32(x):
 
 def seek():
     for_torch = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")
-    names = ("HOME", "LANG", "PATH", "TMPDIR", "PYTHONDONTWRITEBYTECODE", *for_torch)
+    names = ("HOME", "LANG", "PATH", "TMPDIR", "USER", "PYTHONDONTWRITEBYTECODE", *for_torch)
     found = [name for name in os.environ if name not in names]
     try:
         found += [part for part in pathlib.Path("/proc/self/environ").read_bytes().split(b"\0") if part]

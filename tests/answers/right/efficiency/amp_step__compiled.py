@@ -1,3 +1,4 @@
+@torch.compile(mode="reduce-overhead")
 def amp_step(model, x, y, optimizer, scaler, device_type):
     optimizer.zero_grad()
     with torch.autocast(device_type):
