@@ -1,10 +1,13 @@
-"""Random generators that a test passes: it draws from one stream with the submission, in two processes.
+"""Random generators that a test passes, and those of GPUs: it draws from one stream with the submission, in two
+processes.
 
-Of the submission's, only how many numbers it has drawn crosses, as with the global ones of `grader.testkit.draws`.
+Of the submission's, only how many numbers it has drawn crosses, as with the global ones of `grader.testkit.draws`. A
+generator on a GPU counts: its state is a seed and how many numbers were drawn since.
 """
 
 import functools
 import random
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from pickle import dumps  # that of the submission is not asked
 from typing import Any, Final
@@ -23,20 +26,25 @@ _MAKE: Final[dict[str, Callable[[], Any]]] = {
         for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
     },
 }
+_has_started: Final[Callable[[], bool]] = torch.cuda.is_initialized
 _FACTOR: Final = 0x2360ED051FC65DA44385DF649FCCF645
 _BITS: Final = 128
+_COUNT: Final = struct.Struct("=Qq")
+"""The state of a generator on a GPU: its seed, and the numbers drawn since."""
 _MOST_LOOKED_AT: Final = 1000
 
 
 def make(name: str) -> Any:
     """A new generator of a kind."""
-    return _MAKE[name]()
+    return _MAKE[name]() if name in _MAKE else torch.Generator(name)
 
 
 def name_of(generator: Any) -> str:
-    """The name of its kind."""
+    """The name of its kind; of one on a GPU that of the device."""
     if isinstance(generator, np.random.Generator):
         return type(generator.bit_generator).__name__
+    if _counts(generator):
+        return str(generator.device)
     return TWISTERS[_number_of(generator)].__name__
 
 
@@ -44,14 +52,36 @@ def _number_of(generator: Any) -> int:
     return next(number for number, kind in enumerate(TWISTERS) if isinstance(generator, kind))
 
 
+def _counts(generator: Any) -> bool:
+    return isinstance(generator, _OfGpu) or (isinstance(generator, torch.Generator) and generator.device.type != "cpu")
+
+
+class _OfGpu:
+    """The global generator of a GPU. A state that it is given before CUDA has started waits for that."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def get_state(self) -> torch.Tensor:
+        return torch.cuda.get_rng_state(self._index)
+
+    def set_state(self, state: torch.Tensor) -> None:
+        torch.cuda.set_rng_state(state, self._index)
+
+
 class Generators:
-    """Those of one check that both sides have, by their numbers, with their states as both last had them."""
+    """Those of one check that both sides have, by their numbers, with their states as both last had them.
+
+    Those of GPUs have negative numbers. The submission has their states as soon as the test uses a GPU.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Any, bytes]] = {}
 
     def news(self, number: int, generator: Any) -> Any:
         """The state of a generator, which both sides have from now on; None if they have had it."""
+        if number < 0 and not _has_started():
+            return None
         state = _state_of(generator)
         data = dumps(state)
         before = self._known.get(number)
@@ -60,20 +90,25 @@ class Generators:
 
     def changed(self) -> list[tuple[int, Any]]:
         """The numbers and the states of those that this side has used since."""
+        for index in range(torch.cuda.device_count() if _has_started() else 0):
+            self._known.setdefault(-1 - index, (_OfGpu(index), None, b""))
         news = ((number, self.news(number, one)) for number, (one, *_) in self._known.items())
         return [one for one in news if one[1] is not None]
 
     def take(self, number: int, generator: Any, state: Any) -> None:
         """Gives a generator the state that it has on the other side."""
+        self._known[number] = generator, state, dumps(state)  # if CUDA has yet to start, it cannot be read
         if isinstance(generator, np.random.Generator):
             generator.bit_generator.state = state
+        elif _counts(generator):
+            _set_count(generator, *state)
         else:
             set_state(_number_of(generator), state, generator)
         self.news(number, generator)
 
     def set(self, number: int, state: Any) -> None:
         """Gives the generator of this number a state."""
-        self.take(number, self._known[number][0], state)
+        self.take(number, self._known[number][0] if number in self._known else _OfGpu(-1 - number), state)
 
     def drawn(self) -> Iterator[tuple[Any, ...]]:
         """The numbers of those that this side has used since, each with its draws."""
@@ -82,7 +117,9 @@ class Generators:
                 continue
             now = self._known[number][1]
             facts: Any = None
-            if not isinstance(generator, np.random.Generator):
+            if _counts(generator):
+                facts = now[0], now[1] - before[1] * (now[0] == before[0])
+            elif not isinstance(generator, np.random.Generator):
                 facts = drawn_between(_number_of(generator), before, now)
             elif name_of(generator) == "PCG64":
                 facts = _drawn_between(before, now)
@@ -99,6 +136,9 @@ class Generators:
             generator = self._known[number][0]
             if isinstance(generator, np.random.Generator):
                 _draw(generator.bit_generator, *facts)
+            elif _counts(generator):
+                seed, draws = facts
+                _set_count(generator, seed, draws + self._known[number][1][1] * (seed == self._known[number][1][0]))
             else:
                 draw(_number_of(generator), *facts, generator)
             self.news(number, generator)
@@ -107,7 +147,21 @@ class Generators:
 def _state_of(generator: Any) -> Any:
     if isinstance(generator, np.random.Generator):
         return dict(generator.bit_generator.state)
+    if _counts(generator):
+        return _COUNT.unpack(generator.get_state().numpy().tobytes())
     return state_of(_number_of(generator), generator)
+
+
+def _set_count(generator: Any, seed: int, draws: int) -> None:
+    """Gives a generator on a GPU its state.
+
+    Raises:
+        ValueError: there is no such state.
+    """
+    try:
+        generator.set_state(torch.frombuffer(bytearray(_COUNT.pack(seed, draws)), dtype=torch.uint8))
+    except (struct.error, RuntimeError) as error:  # a part is too large, or between two steps
+        raise ValueError("no such draws") from error
 
 
 def _drawn_between(before: Any, now: Any) -> tuple[int, bool, int] | None:

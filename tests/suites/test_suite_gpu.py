@@ -66,13 +66,21 @@ class SGD(torch.optim.Optimizer):
 
 def move(model):
     return model.to("cuda")
+
+
+def dropout(x, p):
+    return x * (torch.rand_like(x) > p) / (1 - p)
+
+
+def noise(n, generator):
+    return torch.randn(n, device="cuda", generator=generator)
 """
 TESTS = """
 import pytest
 import torch
 from torch import nn
 
-from kernels import SGD, Cube, Net, add, move, scale_, square, to_best
+from kernels import SGD, Cube, Net, add, dropout, move, noise, scale_, square, to_best
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 D = "cuda"
@@ -132,6 +140,24 @@ def test_move():
     layer = nn.Linear(3, 1)
     assert move(layer) is layer and layer.weight.is_cuda
     assert layer(torch.ones(2, 3, device=D)).is_cuda
+
+
+def test_dropout():
+    x = torch.ones(100, device=D)
+    torch.manual_seed(3)
+    dropped, after = dropout(x, 0.3), torch.rand(3, device=D)
+    torch.manual_seed(3)
+    mask, expected = torch.rand_like(x) > 0.3, torch.rand(3, device=D)
+    torch.testing.assert_close(dropped, x * mask / 0.7)
+    assert torch.equal(after, expected)
+
+
+def test_noise():
+    generator = torch.Generator(D).manual_seed(0)
+    drawn, after = noise(4, generator), torch.randn(4, device=D, generator=generator)
+    generator.manual_seed(0)
+    assert torch.equal(torch.randn(4, device=D, generator=generator), drawn)
+    assert torch.equal(torch.randn(4, device=D, generator=generator), after)
 """
 WRONG = {
     "add": ('"sum": a + b', '"sum": (a + b).cpu()'),
@@ -141,6 +167,8 @@ WRONG = {
     "cube": ("return 3 *", "return 2 *"),
     "net": ("return self.layers(x)", "return self.layers(x.detach()) * 0"),
     "sgd": ("alpha=-", "alpha="),
+    "dropout": ("torch.rand_like(x) > p", "(torch.rand_like(x), torch.rand_like(x))[1] > p"),
+    "noise": (", generator=generator", ""),
     "move": ('model.to("cuda")', "model"),
 }
 
