@@ -144,7 +144,7 @@ class Bridge:
         self._variables: dict[tuple[str, int], Variable] = {}
         self.contents = Contents(self._kept)
         self._released: list[int] = []
-        self._results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self.results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self.attributes = Attributes()
         self._turn = threading.RLock()
 
@@ -374,7 +374,7 @@ class Bridge:
             if isinstance(result, torch.Tensor) and result.grad_fn is not None and torch.is_grad_enabled():
                 inputs = [one for one in tensors_in((values, keywords)) if one.requires_grad]
                 key = self.twins.new_key()
-                self._results[key] = result, inputs
+                self.results[key] = result, inputs
                 return "returned", ("graphed", key, detached(result))
             return "returned", passing.tree(result)
         except Exception as error:
@@ -383,8 +383,9 @@ class Bridge:
             return "raised", (*named(error), self.keep(error))
 
     def _gradients(self, number: int, grad: torch.Tensor) -> Any:
-        """Gradients of a result of the test's own function: of its arguments, and of others by their key."""
-        result, inputs = self._results[number]
+        """Gradients of a result of the test's own function, or of its loss: of its arguments, and of others by their
+        key."""
+        result, inputs = self.results[number]
         leaves = {key: one for key, one in self.twins.leaves() if not any(one is other for other in inputs)}
         own = [one for one in leaves_of(result) if not self.twins.has(one)]  # no business of the submission
         if own:

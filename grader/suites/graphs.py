@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
+
+
+_ALWAYS: Final = torch.zeros((), requires_grad=True)
+"""An argument of all results: so they have a gradient, whatever the test has passed."""
 
 
 class _Graph(torch.autograd.Function):
@@ -38,9 +42,8 @@ _Graph._backward_cls.saved_tensors = property(lambda node: node.bridge.saved_for
 def with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     """A tensor here whose gradients are asked for over there."""
     unique = list({id(one): one for one in inputs}.values())
-    always = torch.zeros((), requires_grad=True)  # it has a gradient, whatever the test has passed
     keys = [bridge.twins.key_of(one) for one in unique]
-    result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, always)  # type: ignore[no-untyped-call]
+    result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, _ALWAYS)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -49,7 +52,7 @@ def leaves_of(result: torch.Tensor) -> Iterator[torch.Tensor]:
     nodes: list[Any] = [result.grad_fn]
     seen = set(nodes)
     for node in nodes:
-        if hasattr(node, "variable"):
+        if hasattr(node, "variable") and node.variable is not _ALWAYS:
             yield node.variable
         new = dict.fromkeys(one for one, _ in node.next_functions if one is not None and one not in seen)
         seen.update(new)

@@ -38,6 +38,7 @@ from torch.utils.data import (
 from grader.border import tables
 from grader.border.failures import BadReply
 from grader.suites import sources
+from grader.suites.graphs import leaves_of
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 _OF_LIBRARIES: Final = (
     types.SimpleNamespace, argparse.Namespace, Dataset, Sampler, torch.optim.lr_scheduler.LRScheduler,
-    torch.distributions.Distribution,
+    torch.distributions.Distribution, torch.amp.GradScaler,
 )  # fmt: skip
 """Objects that consist of their attributes."""
 _EMPTY: Final[tuple[Any, ...]] = ([], (), "", {}, {}.values(), {}.items(), set(), range(0))
@@ -363,7 +364,12 @@ class Passing:
         if value.requires_grad or isinstance(value, nn.Parameter) or self.bridge.twins.has(value):
             if value.requires_grad:
                 self.inputs.append(value)
-            return "twin", self.bridge.twins.key_of(value)
+            key = self.bridge.twins.key_of(value)
+            if value.grad_fn is None or value.numel() != 1:
+                return "twin", key
+            self.bridge.has_functions = True
+            self.bridge.results[key] = value, []
+            return "loss", key, [self.bridge.twins.key_of(one) for one in leaves_of(value)]
         return "tensor", self._number(value), value
 
     def _container(self, value: Any) -> tuple[Any, ...] | None:

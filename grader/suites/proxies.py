@@ -37,7 +37,7 @@ from grader.text import with_article
 _KNOWN: Final = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 _OF_TORCH: Final = (
     nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler, torch.autograd.Function,
-    torch.distributions.Distribution, Dataset, Sampler, DataLoader,
+    torch.distributions.Distribution, torch.amp.GradScaler, Dataset, Sampler, DataLoader,
 )  # fmt: skip
 _DATA: Final = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, object, type(None)})
 _HAVE_DATA: Final = (_DATA - {object}) | {torch.Tensor, np.ndarray, collections.abc.Mapping, collections.abc.Set}

@@ -287,4 +287,11 @@ def differentiate(key: int, grad: Any, pushes: list[Any], keeps_graph: bool, may
             twin.grad = before[number]
         return "returned", found, pulls()
 
-    return _work(work, may_ask, call)
+    def work_for_test() -> Any:
+        here().differentiating.by_test = True
+        try:
+            return work()
+        finally:
+            here().differentiating.by_test = False
+
+    return _work(work_for_test, may_ask, call)

@@ -19,7 +19,7 @@ from grader.testkit.show import show
 COURSE = Path(__file__).parent.parent / "courses" / "suite"
 ADAPTERS, PKG, OPS, OBJECTS = "adapters.py", "pkg/__init__.py", "pkg/deep/ops.py", "pkg/objects.py"
 DERIVED, SHARED, BOTH = "pkg/derived.py", "pkg/shared.py", "pkg/both.py"
-NAMES = "pkg/names.py"
+NAMES, LOSSES = "pkg/names.py", "pkg/losses.py"
 WRONG = (
     (ADAPTERS, 'p.data -= g["lr"]', 'p.data -= 2 * g["lr"]', {"optimizer_class"}),
     (ADAPTERS, "    x[x < 0] = 0\n    return x", "    return x.clamp(min=0)", {"in_place_and_identity"}),
@@ -96,6 +96,13 @@ WRONG = (
     (BOTH, "= history, callbacks", "= [*history], callbacks", {"list_of_the_test_that_is_kept"}),
     (BOTH, "one(self.state)", "one({**self.state})", {"dict_of_theirs_that_a_function_of_the_test_changes"}),
     (BOTH, "    yield found\n", "    yield {}\n", {"results_that_change_later"}),
+    (LOSSES, "    loss.backward()\n    norm", "    loss.detach()\n    norm", {"step"}),
+    (LOSSES, "torch.autograd.grad(loss,", "torch.autograd.grad(2 * loss,", {"gradients"}),
+    (LOSSES, "loss /= len(losses)", "loss += 0", {"accumulate"}),
+    (LOSSES, "return x * x", "return x.detach() * x", {"the_test_goes_back"}),
+    (LOSSES, "scaler.step(optimizer)", "optimizer.step()", {"scaler"}),
+    (LOSSES, "init_scale=size", "init_scale=2 * size", {"scaler_of_theirs"}),
+    (LOSSES, "    log.lines = []", "    log.lines = [1]", {"equal_list_in_the_place_of_another"}),
     (BOTH, "loss().backward()", "(2 * loss()).backward()", {"tensor_that_only_the_test_has"}),
     (BOTH, "class Linear(Policy, nn.Module)", "class Linear(Policy)", {"layer_with_an_abstract_base"}),
     (BOTH, "LIMIT = 3", "LIMIT = 3.0", {"variables"}),
@@ -149,8 +156,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 164
-    assert result.score == result.max == 127.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 171
+    assert result.score == result.max == 134.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

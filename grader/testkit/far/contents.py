@@ -8,7 +8,7 @@ import collections
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -147,14 +147,25 @@ def copied(value: Any) -> Any:
     """A value to compare with later: its lists and dicts are copies, and so are tensors that are small and no twins."""
     kind = type(value)  # a proxy says another class, and asks for it
     if kind in (list, tuple, collections.deque):
-        return kind(copied(one) for one in value)
+        return kind(map(_copied_inside, value))
     if issubclass(kind, dict):
-        return {key: copied(one) for key, one in value.items()}
+        return {key: _copied_inside(one) for key, one in value.items()}
     if issubclass(kind, torch.Tensor):
         return value if value.requires_grad or value.numel() > _MOST_COPIED else detached(value)
     if kind is np.ndarray and value.size <= _MOST_COPIED:
         return _numbers_of(value)
     return value.copy() if kind is set else value
+
+
+class _Inside(NamedTuple):
+    """Which list, dict, set or deque a value holds, and what was in it."""
+
+    place: int
+    content: Any
+
+
+def _copied_inside(value: Any) -> Any:
+    return _Inside(id(value), copied(value)) if issubclass(type(value), CONTAINERS) else copied(value)
 
 
 def _numbers_of(array: Any) -> tuple[Any, ...]:
@@ -171,11 +182,17 @@ def has_changed(now: Any, before: Any) -> bool:
         return _numbers_of(now) != (_numbers_of(before) if type(before) is np.ndarray else before)
     if issubclass(kind, dict) and issubclass(type(before), dict):
         is_other = len(now) != len(before) or any(map(operator.is_not, now, before))  # the order of keys counts
-        return is_other or any(map(has_changed, now.values(), before.values()))
+        return is_other or any(map(_has_changed_inside, now.values(), before.values()))
     if kind is not type(before):
         return True
     if issubclass(kind, _SEQUENCES):
-        return len(now) != len(before) or any(map(has_changed, now, before))
+        return len(now) != len(before) or any(map(_has_changed_inside, now, before))
     if issubclass(kind, torch.Tensor):
         return not is_same(now, before)
     return bool(now != before) if kind in PLAIN or kind is set else True
+
+
+def _has_changed_inside(now: Any, before: Any) -> bool:
+    if type(before) is _Inside:
+        return id(now) != before.place or has_changed(now, before.content)
+    return has_changed(now, before)

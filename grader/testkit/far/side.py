@@ -6,6 +6,7 @@ import copy
 import logging
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterable
 from io import StringIO
@@ -73,6 +74,7 @@ class FarSide:
             the object, or the namespace or class and the name, and the content as both sides last had it.
         sent: the statements that were run in each.
         replaced: attributes of modules that the test has set, and their values before.
+        differentiating: whether it is the test that differentiates, in a thread.
         waiting: the calls that wait for a function of the test to answer; the innermost is the last.
         log: the records of loggers, if the test wants to see it.
         seeds: the seeds of random generators that the submission sets.
@@ -104,6 +106,7 @@ class FarSide:
         self.sent: dict[str, set[str]] = {}
         self.replaced: list[tuple[object, str, object]] = []
         self.beside = Beside()
+        self.differentiating = threading.local()
         self.waiting: list[Thread] = []
         self._context = contextvars.copy_context()
         self.log = log
