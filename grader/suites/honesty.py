@@ -31,7 +31,8 @@ _RUNS: Final = frozenset({
     "eval", "exec", "run_path", "exec_module", "system", "Popen", "check_output", "check_call",
     "DocTestRunner", "testmod", "run_docstring_examples",
 })  # fmt: skip
-_READS_SOURCE: Final = frozenset({"getsource", "getsourcelines", "getsourcefile", "getmembers"})
+_READS_SOURCE: Final = frozenset({"getsourcefile", "getmembers"})
+_GETS_SOURCE: Final = frozenset({"getsource", "getsourcelines"})
 _COMPARING: Final = ("assert", "allclose", "isclose", "equal", "approx")
 
 
@@ -97,6 +98,8 @@ def _of_file(tree: ast.Module, names: frozenset[str]) -> Iterator[tuple[int, Kin
             name = last_name(node.func)
             if name in _READS_SOURCE and _mentions(node, imported):
                 yield node.lineno, "not-here", f"`{name}` reads the student's source, which is not here"
+            elif name in _GETS_SOURCE and _mentions(node, imported):
+                yield node.lineno, "own-code", f"`{name}` reads the student's source: it is the student's word"
             elif _runs(node.func):
                 yield node.lineno, "not-here", f"`{name}` runs nothing here that the student's code has made"
         elif isinstance(node, ast.ClassDef) and any(_mentions(one, imported) for one in node.bases):

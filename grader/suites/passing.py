@@ -272,6 +272,8 @@ class Passing:
             return ("ellipsis",)
         if kind is re.Pattern:
             return "pattern", value.pattern, value.flags
+        if kind is re.Match:
+            return "match", value.re.pattern, value.re.flags, value.string, value.start(), value.endpos
         if kind is slice:
             return "slice", [self.tree(one) for one in (value.start, value.stop, value.step)]
         if isinstance(value, nn.Module):

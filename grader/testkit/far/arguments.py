@@ -231,6 +231,7 @@ _SIMPLE: Final[dict[str, Callable[..., Any]]] = {
     "data": lambda call, number, value: call.keep(number, value, copy.deepcopy(value)),
     "list": lambda call, number, items: call.keep(number, call.many(items)),
     "pattern": lambda call, text, flags: re.compile(text, flags),
+    "match": lambda call, text, flags, string, *places: re.compile(text, flags).match(string, *places),
     "ellipsis": lambda call: ...,
     "slice": lambda call, items: slice(*call.many(items)),
     "iterator": lambda call, number, items: call.keep(number, iter(call.many(items))),

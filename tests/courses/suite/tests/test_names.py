@@ -1,6 +1,7 @@
 import collections
 import inspect
 import pickle
+import re
 import unittest
 from unittest.mock import patch
 
@@ -56,6 +57,10 @@ def test_pickled(tmp_path):
     assert pickle.loads(pickle.dumps(make("circle", 4))).r == 4
     torch.save({"made": make("square", 5)}, tmp_path / "made.pt")
     assert torch.load(tmp_path / "made.pt", weights_only=False)["made"].area() == 25
+
+
+def test_match_of_a_pattern():
+    assert re.sub(r"\d", names.doubled, "a1b2") == "a2b4"
 
 
 def test_source():

@@ -108,3 +108,7 @@ def tracked(x):
 class Kept:
     def update(self, x):
         self.value = x.requires_grad_()
+
+
+def doubled(match):
+    return str(2 * int(match[0]))
