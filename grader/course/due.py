@@ -16,6 +16,7 @@ class LatePolicy(msgspec.Struct, frozen=True):
         cap: the largest fraction of the points that lateness costs.
         until: work that comes later than this counts nothing; None: there is no such date.
         by_file_time: whether the times of the student's files say when it came, if nothing else does.
+        zone: the time zone, such as ``Europe/Berlin``, whose clock counts the days; empty: that of this machine.
     """
 
     due: datetime.datetime | None = None
@@ -24,14 +25,15 @@ class LatePolicy(msgspec.Struct, frozen=True):
     cap: float = 1.0
     until: datetime.datetime | None = None
     by_file_time: bool = False
+    zone: str = ""
 
     def __str__(self) -> str:
         if self.due is None:
             return "no due date"
-        parts = [f"due {self.due:%Y-%m-%d %H:%M}", f"{100 * self.per_day:g} % off a day"]
+        parts = [f"due {self.due.astimezone():%Y-%m-%d %H:%M}", f"{100 * self.per_day:g} % off a day"]
         parts += [f"at most {100 * self.cap:g} %"] if self.cap < 1 else []
         parts += [f"{self.grace_minutes:g} minutes of grace"] if self.grace_minutes else []
-        parts += [f"nothing counts after {self.until:%Y-%m-%d %H:%M}"] if self.until else []
+        parts += [f"nothing counts after {self.until.astimezone():%Y-%m-%d %H:%M}"] if self.until else []
         return ", ".join([*parts, *(["times of files count"] if self.by_file_time else [])])
 
 
@@ -53,7 +55,17 @@ def read_due(value: object) -> datetime.datetime:
         read = datetime.datetime.combine(read, datetime.time(23, 59, 59))
     if not isinstance(read, datetime.datetime):
         raise ValueError(f"{value!r} is not a date: write 2026-10-31 or 2026-10-31T23:59")
-    return read.astimezone()
+    return read if read.tzinfo else read.astimezone()
+
+
+def local_zone() -> str:
+    """The name of this machine's time zone; empty if it is not known."""
+    from babel.localtime import get_localzone  # here, because it takes a moment
+
+    try:
+        return getattr(get_localzone(), "key", "")
+    except (LookupError, OSError, ValueError):
+        return ""
 
 
 def moment(text: str) -> datetime.datetime:

@@ -263,8 +263,8 @@ def _comment(entry: Entry) -> str:
         parts = [f"{_OURS}: no mark yet: {row.differing}."]
     elif row.unread:
         parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.why_unread(row))]
-    if row.late is not None:
-        parts.append(f"{row.late}.")
+    if row.lates:
+        parts.append(f"{row.late_words}.")
     for one in row.overrides:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
     if missing := feedback.not_marked(entry.result, row.given):

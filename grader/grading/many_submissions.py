@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from grader.course import Course, content_hash, pictured
 from grader.course.assignments import Assignment
-from grader.course.due import LatePolicy
+from grader.course.due import LatePolicy, local_zone
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Older, Row, gradebook_in, row_of
 from grader.grading.class_report import report_class
@@ -137,7 +137,8 @@ def _require_one_assignment(
     graded: dict[str, LatePolicy] = {}
     for run in book.runs():
         if run.course == course.name and not run.trial and not run.assignment:
-            graded |= dict.fromkeys(book.exercises_of(run.id) or every, book.policy(run.id))
+            policy = replace(book.policy(run.id), zone=late.zone)
+            graded |= dict.fromkeys(book.exercises_of(run.id) or every, policy)
     others = {name: policy for name, policy in graded.items() if name not in (options.exercises or every)}
     if not others:
         return
@@ -157,7 +158,7 @@ def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -
     policy = options.policy(assignment.late)
     if not to_builtins(settings.late) and policy != assignment.late:
         print_note(f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)")
-    return policy, to_builtins(options)
+    return replace(policy, zone=local_zone()), to_builtins(options)
 
 
 def _start_run(
@@ -388,7 +389,7 @@ def _grade_again(
         UserError: its files are not kept, or the grader itself failed.
     """
     name = row.result.submission
-    files, said, arrival = book.kept_work(part.run, part.digest)
+    files, said = book.kept_work(part.digest)
     if not files and not said:
         raise UserError(f"{book.path} has no files of {name}", fix="grade the upload again: grader grade PATH")
     kept = read_selection(book.selection(part.run))
@@ -405,7 +406,7 @@ def _grade_again(
     beside = met.union(name for name in options.exercises if name not in own) if book.assignment else met
     notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in said)
     granted = (*book.granted(course.name, name, row.arrival.student), *sorted(beside))
-    arrival = replace(arrival, student=row.arrival.student)
+    arrival = replace(part.arrival, student=row.arrival.student)
     submission = Submission(name, files, notes, arrival, row.result.unread, granted)
     with LocalWorkers(course, options) as workers:
         graded = workers.grade(submission)

@@ -102,7 +102,7 @@ def give_time(
         known = "" if found else did_you_mean(student, [one.result.submission for one in rows])
         yield f"no submission of `{name}` is graded yet{known}: this counts once there is one"
     elif after is not None:
-        late = str(after.late) if after.late else "not late, as far as is known"
+        late = after.late_words or "not late, as far as is known"
         yield f"{name}: {late}; {marks(after)}"
 
 
