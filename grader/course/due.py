@@ -50,7 +50,7 @@ def read_due(value: object) -> datetime.datetime:
     if isinstance(value, str):
         text = value.strip()
         with contextlib.suppress(ValueError):
-            read = datetime.date.fromisoformat(text) if len(text) == 10 else moment(text)
+            read = datetime.date.fromisoformat(text) if len(text) == 10 else _iso(text)
     if isinstance(read, datetime.date) and not isinstance(read, datetime.datetime):
         read = datetime.datetime.combine(read, datetime.time(23, 59, 59))
     if not isinstance(read, datetime.datetime):
@@ -74,8 +74,11 @@ def moment(text: str) -> datetime.datetime:
     Raises:
         ValueError: it is not an ISO time.
     """
-    text = text.strip()
-    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text).astimezone()
+    return _iso(text.strip()).astimezone()
+
+
+def _iso(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
 
 
 def read_penalty(value: object) -> float:

@@ -18,7 +18,7 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook.by_hand import Comment, Given, Mark, Override
 from grader.intake.names import forms_of, id_key
 from grader.intake.roster import Student
-from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
+from grader.intake.submission import CLAIMS, FILE_TIME, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
 from grader.text import counted, listed
 
@@ -89,7 +89,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
         of = f"{listed(self.exercises, 3)}: " if self.exercises else ""
         if self.days is None:
             return f"{of}late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
-        claim = ", which its owner can set" if self.by in (FILE_TIME, LAST_COMMIT) else ""
+        claim = ", which its owner can set" if self.by in CLAIMS else ""
         closed = ", after the last date" if self.closed else ""
         free = f", {counted(self.free, 'late day')} taken" if self.free else ""
         days = f"{counted(self.days, 'day')} late by its {self.by}"
@@ -134,7 +134,7 @@ def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
 
 def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
     """Whether only a time that the student can set says that the work came in time."""
-    is_own = policy.due is not None and arrival.by in (FILE_TIME, LAST_COMMIT) and _counts(arrival, policy)
+    is_own = policy.due is not None and arrival.by in CLAIMS and _counts(arrival, policy)
     return is_own and lateness(arrival, policy) is None
 
 

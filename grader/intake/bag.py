@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from grader.intake import kinds
 from grader.intake.archive import TWICE, Archive, BrokenArchive, Content, ReadFile, open_archive
 from grader.intake.by_hand import MOST_FILES
+from grader.intake.dates import read_time
 from grader.intake.notebook import without_outputs
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
@@ -128,6 +129,13 @@ class Bag:
         else:
             self._bytes += len(content)
             self.documents[path] = content
+
+    @property
+    def nbgrader_time(self) -> str:
+        """The ISO time in nbgrader's file; empty if there is none, or several that differ."""
+        texts = (text for path, text in self.others.items() if path.rpartition("/")[2] == "timestamp.txt")
+        times = {read_time(text.decode("utf-8", "replace").strip()) for text in texts}
+        return times.pop() if len(times) == 1 else ""
 
     def add_archive(self, name: str, read: ReadFile, prefix: str = "", depth: int = 1) -> None:
         """Takes the files of an archive, with a note on each that is left out.

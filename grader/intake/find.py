@@ -6,7 +6,7 @@ Never mixes the work of two students, and never leaves out a file that could be 
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +15,9 @@ from msgspec.structs import replace as replace_arrival
 
 from grader.errors import UserError
 from grader.intake import kinds, lms
-from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive, read_file
+from grader.intake.archive import Archive, BrokenArchive, Folder, ReadFile, open_archive, read_file
 from grader.intake.bag import Bag
+from grader.intake.notebook import module_of
 from grader.intake.owner import of_single_file, with_names
 from grader.intake.roster import Roster
 from grader.intake.sources import DownloadSource, OneSource, PathSource, Source
@@ -97,7 +98,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
             return [_source(path, topics)]  # Its result will have a note that says so.
         inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note, is_owned)
         return _with_folder_times(inside or [_source(path, topics)])
-    if path.is_file() or _is_submission(path, topics) or _has_attempts(path, topics):
+    if path.is_file() or _is_submission(path, topics, is_owned) or _has_attempts(path, topics):
         return _with_folder_times([_source(path, topics)])
     children = [
         child
@@ -207,13 +208,39 @@ def _name_of(path: Path) -> str:
     return name if path.is_dir() else kinds.without_ending(name)
 
 
-def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS))]
-    names += [*topics.files, *topics.packages]
-    if any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS)):
+def _is_submission(folder: Path, topics: Topics, is_owned: IsOwned = lambda name: False) -> bool:
+    modules = [f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS)]
+    names = [*modules, *topics.files, *topics.packages]
+    if any(os.path.lexists(folder / kinds.STUBS / name) for name in names):
         return True
+    if any(os.path.lexists(folder / name) for name in names):
+        beside = [one.name for one in folder.iterdir() if one.is_dir() and not kinds.is_clutter(one.name)]
+        with_work = [one for one in beside if any(os.path.lexists(folder / one / name) for name in modules)]
+        at_top = {name: read_file(folder / name) for name in modules if os.path.lexists(folder / name)}
+        return not at_top or not _are_students(with_work, at_top, topics, is_owned)
     # The work in another format: in a folder of a class, a file has the student's name in its own.
     return any(child.name.partition(".")[0].lower() in topics.stems_by_hand for child in folder.iterdir())
+
+
+def _are_students(folders: Collection[str], at_top: Mapping[str, ReadFile], topics: Topics, is_owned: IsOwned) -> bool:
+    """Whether folders beside files of topics are those of several students, and these files are of none of them.
+
+    Args:
+        folders: those with work in them.
+        at_top: the files beside them.
+    """
+    folders = [name for name in folders if name not in kinds.COURSE_FOLDERS | {kinds.STUBS}]
+    if len(folders) < 2 or sum(map(is_owned, folders)) > 1:
+        return len(folders) > 1
+    for name, read in at_top.items():
+        content = read(kinds.limit_of(name) + 1)
+        modules = [content if isinstance(content, bytes) else b""]
+        if kinds.is_notebook(name):
+            code = module_of(modules[0])
+            modules = [code.module or b"", *code.written.values()]
+        if any(topics.answers(topic, module) for topic in topics.names for module in modules):
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- in a download, or an archive of a whole class
@@ -263,11 +290,16 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say, is_owned: 
     while True:
         tops = {path.partition("/")[0] for path in inside}
         stems = {kinds.code_name(path).rpartition(".")[0] for path in inside if "/" not in path}
-        if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
+        at_top = {path: download.files[root + path][0] for path in inside if "/" not in path}
+        if kinds.STUBS in tops or not topics.files.isdisjoint(inside):
+            return []
+        with_work = [top for top in tops if any(f"{top}/{topic}." in path for topic in topics.names for path in inside)]
+        if not stems.isdisjoint(topics.names) and not _are_students(with_work, at_top, topics, is_owned):
             return []
         folder = kinds.one_folder(inside)
         below = [path.removeprefix(folder) for path in inside]
         is_student = all(lms.is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
+        is_student = is_student or (bool(folder) and is_owned(folder[:-1]) and not is_owned(at.name))
         if not folder or is_student:
             break
         inside = below

@@ -17,7 +17,7 @@ from grader.intake.bag import MAX_ENTRIES, Bag
 from grader.intake.by_hand import TYPED
 from grader.intake.lms import Piece, attempt_of, blackboard_words, latest_files
 from grader.intake.notebook import module_of
-from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
+from grader.intake.submission import ASIDE, FILE_TIME, NBGRADER, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
 
 
@@ -56,6 +56,8 @@ class OneSource(Source):
         """The arrival, with the time of the newest file if nothing else says when the work was handed in."""
         if bag.submitted:
             return msgspec.structs.replace(self.arrival, submitted=bag.submitted)
+        if time := "" if self.arrival.submitted or self.arrival.lms else bag.nbgrader_time:
+            return msgspec.structs.replace(self.arrival, submitted=time, by=NBGRADER)
         if self.arrival.submitted or bag.newest is None or self.arrival.lms == "canvas":
             return self.arrival  # Canvas packs the files itself: their times are those of the download.
         try:

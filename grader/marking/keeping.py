@@ -4,11 +4,13 @@ import contextlib
 import datetime
 import getpass
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+from grader.course import Course
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gift, Given, GivenMeanwhile, Gradebook, LookedAt, Row, work_hash
 from grader.reports.status import given_line
-from grader.text import listed
+from grader.text import listed, one_line
 
 Agreed = Callable[[], bool]
 """Whether the person who gives something agrees that it replaces what another person gave; asked only then."""
@@ -17,6 +19,22 @@ Agreed = Callable[[], bool]
 def nobody_agrees() -> bool:
     """The other person's entry stays."""
     return False
+
+
+def open_book(out: Path, course: Course | None) -> Gradebook:
+    """The gradebook in a folder; its course is handed in as `course` says, if that is given.
+
+    Raises:
+        UserError: there is none, or it is of another course.
+    """
+    book = Gradebook.open_existing(out)
+    if course is not None:
+        if book.course not in ("", course.name):
+            what = f"{book.path} is of the course `{one_line(book.course)}`, not of `{course.name}`"
+            book.close()
+            raise UserError(what, fix="name its course: --course DIR")
+        book.use_plan(course.plan)
+    return book
 
 
 def give_asking(book: Gradebook, gifts: Sequence[Gift], agreed: Agreed) -> Iterator[str]:

@@ -82,6 +82,27 @@ def test_a_day_on_which_the_clocks_change_is_one_day(in_berlin: None, due: str, 
     assert late is not None and late.days == days
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC", "Pacific/Kiritimati"])
+@pytest.mark.parametrize(
+    ("due", "submitted", "days"),
+    [
+        ("2026-10-24T23:59:59+02:00", "2026-10-25T22:59:00+00:00", 1),
+        ("2026-10-31T23:59:00+01:00", "2026-11-01T23:59:30+01:00", 2),
+        ("2026-10-31T23:59:00-04:00", "2026-11-01T23:59:30-05:00", 2),
+    ],
+)
+def test_days_are_those_of_the_deadline_s_place_wherever_they_are_counted(
+    monkeypatch: pytest.MonkeyPatch, zone: str, due: str, submitted: str, days: int
+) -> None:
+    """On 1 November, the clocks change in New York, but the due date of the third line was not said for Berlin."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    late = lateness(Arrival(submitted=submitted, by="roster"), LatePolicy(read_due(due), 0.1, zone="Europe/Berlin"))
+    monkeypatch.undo()
+    time.tzset()
+    assert late is not None and late.days == days
+
+
 def test_lateness_costs_at_most_the_cap() -> None:
     assert [penalty(24 * days, LatePolicy(DUE, 0.2, cap=0.5)) for days in (1, 2, 3, 99)] == [0.2, 0.4, 0.5, 0.5]
 

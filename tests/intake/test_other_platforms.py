@@ -9,8 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from make_class_zips import zipped
 
+from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
+from grader.gradebook.records import is_claim
 from grader.intake import kinds
 from grader.intake.find import find_submissions
 from grader.intake.lms import gradescope_pieces
@@ -203,3 +206,23 @@ def test_an_endless_list_of_gradescope_is_refused(tmp_path: Path) -> None:
             written.writestr(name, content)
     with pytest.raises(UserError, match=r"submission_metadata\.yml is larger than 64 MiB"):
         find_submissions([tmp_path / "export.zip"], TOPICS)
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_nbgrader_s_file_says_when_work_came_unless_a_platform_or_a_list_does(tmp_path: Path, is_packed: bool) -> None:
+    work = {"vectors.py": answer("x").encode(), "timestamp.txt": b"2026-10-01 10:00:00.123456 UTC\n"}
+    files = {f"submitted/{name}/week1/{file}": content for name in ("ann", "bo") for file, content in work.items()}
+    files["submitted/bo/week1/timestamp.txt"] = b"yesterday"
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    with zipfile.ZipFile(tmp_path / "class.zip") as packed:
+        packed.extractall(tmp_path)
+    place = tmp_path / ("class.zip" if is_packed else "submitted")
+    ann, bo = (one.read().arrival for one in find_submissions([place], TOPICS))
+    assert (ann.submitted, ann.by) == ("2026-10-01T10:00:00+00:00", "nbgrader time")
+    assert bo.by == "file time"
+    assert is_claim(ann, LatePolicy(read_due("2026-10-02"))), "students can write that file"
+    (tmp_path / "list.csv").write_text("id,name,submitted\n1,ann,2026-10-05T10:00\n2,bo,\n")
+    ann = find_submissions([place], TOPICS, roster=Roster.read(tmp_path / "list.csv"))[0].read().arrival
+    assert ann.by == "roster"
+    (tmp_path / "canvas.zip").write_bytes(zipped({"ann_1_2_work.zip": zipped(work), "bo_2_3_vectors.py": b""}))
+    assert find_submissions([tmp_path / "canvas.zip"], TOPICS)[0].read().arrival.submitted == ""
