@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -273,9 +272,13 @@ class Queries(Reading):
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(by_hand.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
-        result, older = self._with_earlier(self._decoded(text, SubmissionResult), history.seen, exercises)
-        own = records.Older(seen.run, seen.digest, arrival=arrival)
-        newest, *older = (one.under(policies[one.run], due) for one in (own, *older))
+
+        def part_of(one: SeenResult) -> records.Older:
+            came = arrival if one is seen else self._arrival(one)
+            return records.Older(one.run, one.digest, arrival=came).under(policies[one.run], due)
+
+        newest = part_of(seen)
+        result, older = self._with_earlier(self._decoded(text, SubmissionResult), history.seen, exercises, part_of)
         came = [(one.arrival, one.policy) for one in (newest, *older)]
         work = GradedWork(self.files, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
@@ -331,38 +334,54 @@ class Queries(Reading):
         return "by the class list" if listed is not None and listed.excused else ""
 
     def _with_earlier(
-        self, newest: SubmissionResult, every: Sequence[SeenResult], exercises: Sequence[str]
+        self,
+        newest: SubmissionResult,
+        every: Sequence[SeenResult],
+        exercises: Sequence[str],
+        part_of: Callable[[SeenResult], records.Older],
     ) -> tuple[SubmissionResult, list[records.Older]]:
         """A result with the latest of those exercises that it has not, and where these are from.
 
-        Of an exercise that a run graded because others need it, a result of a run that was asked for it counts more.
+        An exercise that a run graded only because others need it counts if it is worth more than before, late or not.
 
         Args:
             every: all results of the student, the newest last.
+            part_of: how late the work of a result came.
         """
         if not exercises:
             return newest, []
-        found = {seen: newest for seen in every[-1:]}
-        taken: dict[str, ExerciseResult] = {}
-        of: dict[SeenResult, list[str]] = {}
-        for is_asked, seen in itertools.product((True, False), reversed(every)):
+        found = {every[-1]: newest}
+        taken: dict[str, tuple[SeenResult, ExerciseResult]] = {}
+        unasked: dict[str, list[tuple[SeenResult, ExerciseResult]]] = {}
+
+        def worth(one: tuple[SeenResult, ExerciseResult]) -> float:
+            late = part_of(one[0]).late
+            return one[1].score * (1.0 - late.penalty if late else 1.0)
+
+        for seen in reversed(every):
             if len(taken) == len(exercises):
                 break
             if seen not in found:
                 text = self._value("SELECT result FROM results WHERE id = ?", seen.result)
                 found[seen] = self._decoded(text, SubmissionResult)
-            needed = self.needed_in(seen.run) if is_asked else ()
-            wanted = set(exercises) - taken.keys() - {*needed}
-            new = {one.name: one for one in found[seen].exercises if one.name in wanted}
-            taken |= new
-            of.setdefault(seen, []).extend(new)
+            needed = self.needed_in(seen.run)
+            for one in (one for one in found[seen].exercises if one.name in exercises and one.name not in taken):
+                if one.name in needed:
+                    unasked.setdefault(one.name, []).append((seen, one))
+                else:
+                    more = unasked.get(one.name)
+                    taken[one.name] = max((seen, one), *more, key=worth) if more else (seen, one)
+        taken = {name: several[0] for name, several in unasked.items()} | taken
+        of: dict[SeenResult, list[str]] = {}
+        for name, (seen, _) in taken.items():
+            of.setdefault(seen, []).append(name)
         parts, older = [newest], []
-        for seen in (one for one in reversed(every[:-1]) if of.get(one)):
+        for seen in (one for one in reversed(every[:-1]) if one in of):
             topics = {name.partition(".")[0] for name in of[seen]}
             part = found[seen]
             parts.append(replace(part, unread=tuple(one for one in part.unread if one.topic in topics)))
-            older.append(records.Older(seen.run, seen.digest, tuple(of[seen]), self._arrival(seen)))
-        in_order = tuple(taken[name] for name in exercises if name in taken)
+            older.append(replace(part_of(seen), exercises=tuple(of[seen])))
+        in_order = tuple(taken[name][1] for name in exercises if name in taken)
         whole = replace(
             newest,
             exercises=in_order,

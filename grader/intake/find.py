@@ -109,6 +109,8 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
     ]
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
+    if folder := _wrapped(children, topics, is_owned):
+        return _sources(folder, topics, skip, note, is_owned)
     is_flat = not any(child.is_dir() for child in children)
     submissions = [
         child
@@ -127,6 +129,21 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
         source = _source(child, topics)
         found.append(replace(source, is_link=child.is_symlink()) if isinstance(source, PathSource) else source)
     return _with_folder_times(found)
+
+
+def _wrapped(children: Sequence[Path], topics: Topics, is_owned: IsOwned) -> Path | None:
+    """The folder of several submissions that is all there is, as in a download that was unpacked; None if none is."""
+    while len(children) == 1 and children[0].is_dir() and not children[0].is_symlink():
+        (folder,) = children
+        if is_owned(folder.name) or _is_submission(folder, topics, is_owned):
+            return None
+        children = [one for one in folder.iterdir() if not kinds.is_clutter(one.name)]
+        entries = _entries(children)
+        pieces, _ = lms.pieces_of(entries)
+        # A student who is alone can name one folder as another one's.
+        if len({one.student for one in pieces}) > 1 or sum(is_owned(one.partition("/")[0]) for one in entries) > 1:
+            return folder
+    return None
 
 
 def _with_folder_times(found: Sequence[OneSource]) -> list[OneSource]:
