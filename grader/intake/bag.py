@@ -182,12 +182,15 @@ class Bag:
         if len(in_order) > MAX_ENTRIES:
             self.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         archives: dict[str, ReadFile] = {}
+        clutter: dict[str, ReadFile] = {}
         for path, name in in_order[:MAX_ENTRIES]:
             read, time = archive.files[path]
             target = prefix + name
             if kinds.is_clutter(name):
                 if kinds.is_hidden_code(name):
                     self.add_other(start + name, read)
+                elif not name.rpartition("/")[2].startswith("._") and self.topics.named(name.rpartition("/")[2]):
+                    clutter[start + name] = read
             elif name.count("/") > kinds.MAX_DEPTH:
                 self.note(start + name, f"nested more than {kinds.MAX_DEPTH} folders deep: left out")
             elif kinds.is_code(name) and target in self.files:
@@ -207,6 +210,8 @@ class Bag:
                 self.add_other(start + name, read)
         for name, read in archives.items():  # last, because files count more
             self.add_archive(start + name, read, prefix + name[: name.rfind("/") + 1] if outer else "", depth + 1)
+        for path, read in clutter.items() if not (self.files or self.work or self.others) else ():
+            self.add_other(path, read)  # compiled code, or the mark of a file that is still in a cloud
 
     def reading_order(self, path: str) -> tuple[bool, bool, str]:
         """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""

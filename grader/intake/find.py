@@ -265,7 +265,7 @@ def _are_students(folders: Collection[str], at_top: Mapping[str, ReadFile], topi
 
 def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of a platform's download; none if it is no such download."""
-    paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
+    paths = _without_clutter(download.files)
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     platform = lms.download_of(paths)
@@ -327,14 +327,21 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say, is_owned: 
         note(f"{kinds.as_text(at.name)}: {path}: {reason}")
     _note_odd(at, inside, note)
     pieces = []
-    for path in download.files:
-        top, _, rest = path.removeprefix(root).partition("/")
-        is_entry = bool(rest) or top in tops or kinds.is_work(top) or is_owned(top)
-        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else is_entry
-        # Whoever handed in nothing that can be read is one of the class, too.
-        if path.startswith(root) and is_kept and not kinds.is_clutter(top):
-            pieces.append(lms.attempt_of(lms.Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
+    # Whoever handed in nothing that can be read is one of the class, too.
+    for path in _without_clutter(path.removeprefix(root) for path in download.files if path.startswith(root)):
+        top, _, rest = path.partition("/")
+        if (rest or top in tops or kinds.is_work(top) or is_owned(top)) and not kinds.is_clutter(top):
+            name = top if rest else kinds.without_ending(top)
+            pieces.append(lms.attempt_of(lms.Piece(root + path, rest or top, name, "")))
     return _by_student(download, at, topics, pieces, {})
+
+
+def _without_clutter(paths: Iterable[str]) -> list[str]:
+    """The paths that may be work, and all of those at the top that have nothing else."""
+    every = [*paths]
+    kept = {path for path in every if not kinds.is_clutter(path) or kinds.is_hidden_code(path)}
+    tops = {path.partition("/")[0] for path in kept}
+    return [one for one in every if one in kept or not (tops | kinds.NOT_WORK).intersection([one.partition("/")[0]])]
 
 
 def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:
