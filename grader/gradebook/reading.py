@@ -53,6 +53,16 @@ class Reading:
         """From now on the course is handed in like this, if it is the one of the gradebook."""
         self._plan = plan
 
+    def require_course(self, course: str) -> None:
+        """Refuses to go on with another course than the one of the gradebook.
+
+        Raises:
+            UserError: its last run is of another one.
+        """
+        if self.course not in ("", course):
+            what = f"{self.path} is of the course `{one_line(self.course)}`, not of `{course}`"
+            raise UserError(what, fix="name its course: --course DIR")
+
     def assignments(self) -> list[str]:
         """The assignments of the last run's course that have runs, in the order of the course."""
         query = f"SELECT DISTINCT assignment FROM {RUNS} WHERE NOT trial AND name = ?"

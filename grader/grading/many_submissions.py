@@ -101,6 +101,9 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
 
 def _find(course: Course, assignment: Assignment, settings: ClassSettings) -> tuple[list[Source], Roster | None]:
     """The submissions, and the class list by which their owners were found: the given one, else a kept one."""
+    if any(path.resolve() == course.root.resolve() for path in settings.paths):
+        fix = "name the folder with the submissions; to grade its solutions: grader verify"
+        raise UserError(f"{course.root} is the course, not work that was handed in", fix=fix)
     roster = None
     if settings.roster is not None:  # a column of the assignment's own marks may excuse from it
         roster = Roster.read(settings.roster, assignment.name, assignment.title if assignment.name else "")
@@ -316,6 +319,7 @@ def regrade(
         UserError: no such student, exercise or assignment, work that is not kept, or differing work of a group.
     """
     with Gradebook.open_existing(out) as book:
+        book.require_course(course.name)
         book.use_plan(course.plan)
         book.choose(assignment)
         if course.assignments and not book.assignment:

@@ -114,6 +114,9 @@ def give_time(
         rows = list(book.results())
         found = Students(book, rows).find(student)
         row = found if isinstance(found, Row) else None
+        if found is None and book.class_list(course_of(book)):
+            known = did_you_mean(student, [one.result.submission for one in rows])
+            raise UserError(f"nobody is called `{one_line(student)}`{known}", fix="see: grader status")
         name, person = name_and_id(found) if found else (student, "")
         given = Extension(student=name, due=due, why=_reason(why), who=who or user(), made=now())
         people = row.people if row else (Whose(name, person),)

@@ -10,7 +10,7 @@ from grader.course import Course
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gift, Given, GivenMeanwhile, Gradebook, LookedAt, Row, work_hash
 from grader.reports.status import given_line
-from grader.text import listed, one_line
+from grader.text import listed
 
 Agreed = Callable[[], bool]
 """Whether the person who gives something agrees that it replaces what another person gave; asked only then."""
@@ -29,10 +29,10 @@ def open_book(out: Path, course: Course | None) -> Gradebook:
     """
     book = Gradebook.open_existing(out)
     if course is not None:
-        if book.course not in ("", course.name):
-            what = f"{book.path} is of the course `{one_line(book.course)}`, not of `{course.name}`"
-            book.close()
-            raise UserError(what, fix="name its course: --course DIR")
+        with contextlib.ExitStack() as opened:
+            opened.callback(book.close)
+            book.require_course(course.name)
+            opened.pop_all()
         book.use_plan(course.plan)
     return book
 
@@ -89,7 +89,8 @@ def exercise_called(known: list[str], name: str) -> str:
         return found[0]
     if found:
         raise UserError(f"`{name}` could be {' or '.join(found)}", fix=f"name it in full: {found[0]}")
-    raise UserError(f"no exercise `{name}` in the gradebook" + did_you_mean(name, known))
+    fix = f"there are: {listed(known, 12)}"
+    raise UserError(f"no exercise `{name}` in the gradebook" + did_you_mean(name, known), fix=fix)
 
 
 def user() -> str:

@@ -199,7 +199,8 @@ def _read(file: Path) -> tuple[list[_Line], list[str]]:
         text = decoded(content)[0].lstrip("\ufeff")
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
-        raise UserError(f"{file} cannot be read: {reason}", fix="save it as CSV in UTF-8") from None
+        fix = "name the file" if isinstance(problem, OSError) else "save it as CSV in UTF-8"
+        raise UserError(f"{file} cannot be read: {reason}", fix=fix) from None
     named = next((one for one in text.splitlines() if one.strip() and not _HINT.match(one)), "")
     delimiter = max(",;\t", key=named.count)
     if not (table := _table(file, text, delimiter)):

@@ -143,8 +143,7 @@ def report_of(
     book.use_plan(course.plan)
     folder = book.path.parent / "report"
     if run is None and assignment is None and any(book.assignments()):
-        if course.name != book.course:
-            raise UserError(f"{book.path} is of the course `{book.course}`", fix="name its folder: --course DIR")
+        book.require_course(course.name)
         return write_term(book, course, folder, inside)
     if run is None:
         book.choose(assignment)

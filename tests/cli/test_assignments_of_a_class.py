@@ -230,3 +230,26 @@ def test_the_course_can_be_named_wherever_a_gradebook_is(tmp_path: Path, words: 
     assert done.returncode == 0, done.stderr
     refused = run_here(*words, "--course", OWN_COURSE, "--out", out, cwd=tmp_path)
     assert refused.returncode == 4 and "not of `vectors-in-a-week`" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("grade", "course", "--course", "course", "--assignment", "w2"), "to grade its solutions: grader verify"),
+        (("regrade", "ann", "--course", OWN_COURSE), "name its course: --course DIR"),
+        (("override", "ann", "thre", "1", "--why", "x"), "no exercise `thre` in the gradebook\n  there are: week_b.three"),
+        (("extend", "anne", "2026-10-09", "--why", "x"), "nobody is called `anne`; did you mean `ann`?"),
+        (("import", "none.csv"), "none.csv cannot be read: No such file or directory\n  name the file"),
+        (
+            ("export", "canvas", "--into", "list.csv", "--course", "course"),
+            "list.csv has no column of marks\n  name the file that you downloaded: --into FILE",
+        ),
+    ],
+)
+def test_an_error_names_the_remedy(tmp_path: Path, words: tuple[str | Path, ...], said: str) -> None:
+    course = write_course(tmp_path / "course", TOPICS, ASSIGNED)
+    (tmp_path / "list.csv").write_text("id,name\n1,ann\n2,bob\n")
+    options = ("--course", course, "--no-sandbox", "--assignment", "w2", "--roster", "list.csv")
+    assert run_here("grade", submit(tmp_path, "w2", three=3), *options, cwd=tmp_path).returncode == 0
+    refused = run_here(*words, cwd=tmp_path)
+    assert refused.returncode == 4 and said in refused.stderr, refused.stderr
