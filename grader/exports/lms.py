@@ -19,6 +19,7 @@ from grader.exports.titles import Title, blackboard_titles, brightspace_titles, 
 from grader.gradebook import Absent
 from grader.intake import worksheet
 from grader.intake.matching import ID, NAME, Match, PeopleIndex
+from grader.intake.names import id_key
 from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.text import counted, named, one_line, points
@@ -442,6 +443,9 @@ class _RowFinder:
         is_of_list = not arrival.lms or arrival.student != number  # else it is an id of the platform alone
         rows = self._of_platform.of_id(number) if is_own and arrival.lms else []
         rows = [*rows, *(self._index.of_id(arrival.student) if is_own or is_of_list else ())]
+        # The class list may have others than that of the platform, which could be another one's elsewhere.
+        more = (key for one in entry.row.people[:1] for key in one.ids if key != id_key(number))
+        rows = rows or [row for key in more for row in self._index.of_id(key)]
         if not rows:
             return self._by_name[name]
         named = self._index.named(name).people

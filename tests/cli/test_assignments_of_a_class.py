@@ -237,7 +237,10 @@ def test_the_course_can_be_named_wherever_a_gradebook_is(tmp_path: Path, words: 
     [
         (("grade", "course", "--course", "course", "--assignment", "w2"), "to grade its solutions: grader verify"),
         (("regrade", "ann", "--course", OWN_COURSE), "name its course: --course DIR"),
-        (("override", "ann", "thre", "1", "--why", "x"), "no exercise `thre` in the gradebook\n  there are: week_b.three"),
+        (
+            ("override", "ann", "thre", "1", "--why", "x"),
+            "no exercise `thre` in the gradebook\n  there are: week_b.three",
+        ),
         (("extend", "anne", "2026-10-09", "--why", "x"), "nobody is called `anne`; did you mean `ann`?"),
         (("import", "none.csv"), "none.csv cannot be read: No such file or directory\n  name the file"),
         (
