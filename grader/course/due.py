@@ -78,7 +78,7 @@ def moment(text: str) -> datetime.datetime:
 
 
 def _iso(text: str) -> datetime.datetime:
-    if text[8:].isdigit():  # any sign may stand before the time, so a digit of it would be taken for that
+    if len(text) > 8 and text.isdigit():  # any sign may stand before the time, so a digit of it would be taken for that
         raise ValueError(f"{text!r} is not a time: write 2026-10-31T23:59")
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
 
