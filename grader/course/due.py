@@ -59,13 +59,13 @@ def read_due(value: object) -> datetime.datetime:
 
 
 def local_zone() -> str:
-    """The name of this machine's time zone; empty if it is not known."""
+    """The name of this machine's time zone; one that no zone has if it is not known."""
     from babel.localtime import get_localzone  # here, because it takes a moment
 
     try:
-        return getattr(get_localzone(), "key", "")
+        return getattr(get_localzone(), "key", "") or "unknown"
     except (LookupError, OSError, ValueError):
-        return ""
+        return "unknown"
 
 
 def moment(text: str) -> datetime.datetime:

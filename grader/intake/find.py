@@ -110,6 +110,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
     if folder := _wrapped(children, topics, is_owned):
+        note(f"{kinds.as_text(path.name)}: all is in the folder {kinds.as_text(folder.name)}: taken for the class")
         return _sources(folder, topics, skip, note, is_owned)
     is_flat = not any(child.is_dir() for child in children)
     submissions = [
