@@ -119,6 +119,7 @@ def override(
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
     yes: _Yes = False,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why.
 
@@ -128,7 +129,7 @@ def override(
     """
     from grader.marking.given import give_points
 
-    print_lines(give_points(out, student, exercise, points, why, who, _replaces(yes)))
+    print_lines(give_points(out, student, exercise, points, why, who, _replaces(yes), course=_named(course)))
 
 
 @app.command()
@@ -142,6 +143,7 @@ def comment(
     who: Annotated[str | None, Option(metavar="NAME", help="Who says it.  [your user name]")] = None,
     yes: _Yes = False,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Say something about an exercise, or a line of the student's code; no points change.
 
@@ -152,7 +154,12 @@ def comment(
     """
     from grader.marking.given import give_comment
 
-    print_lines(give_comment(out, student, exercise, text, who, line, _replaces(yes)))
+    print_lines(give_comment(out, student, exercise, text, who, line, _replaces(yes), course=_named(course)))
+
+
+def _named(course: Path | None) -> Course | None:
+    """The course that is named, if one is."""
+    return None if course is None else Course.load(course)
 
 
 def _replaces(yes: bool, question: str = "replace it?") -> Callable[[], bool]:
@@ -168,6 +175,7 @@ def extend(
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
     assignment: options.AssignmentOption = None,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Give one student more time; it counts at once, for graded work too.
 
@@ -178,7 +186,7 @@ def extend(
     """
     from grader.marking.given import give_time
 
-    print_lines(give_time(out, student, due, why, who, assignment))
+    print_lines(give_time(out, student, due, why, who, assignment, course=_named(course)))
 
 
 @app.command()
@@ -189,6 +197,7 @@ def excuse(
     who: Annotated[str | None, Option(metavar="NAME", help="Who decides.  [your user name]")] = None,
     assignment: options.AssignmentOption = None,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Excuse one student from an assignment: it counts nowhere, with work or without.
 
@@ -198,7 +207,7 @@ def excuse(
     """
     from grader.marking.given import give_excuse
 
-    print_lines(give_excuse(out, student, why, who, assignment, back=back))
+    print_lines(give_excuse(out, student, why, who, assignment, back=back, course=_named(course)))
 
 
 @app.command("import")
@@ -208,6 +217,7 @@ def import_(
     yes: Annotated[bool, Option("--yes", help="Keep all of it, without asking.")] = False,
     assignment: options.AssignmentOption = None,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Give points and comments from a spreadsheet: shows what changes, and asks; a line that is wrong refuses all.
 
@@ -217,7 +227,7 @@ def import_(
     """
     from grader.marking.points_file import import_points
 
-    print_lines(import_points(out, file, who, _replaces(yes, "keep this?"), assignment))
+    print_lines(import_points(out, file, who, _replaces(yes, "keep this?"), assignment, course=_named(course)))
 
 
 @app.command()
@@ -226,6 +236,7 @@ def history(
     exercise: Annotated[str | None, Argument(metavar="[EXERCISE]", help="Only this one.  [default: all]")] = None,
     assignment: Annotated[str | None, Option(metavar="NAME", help="Only this one.  [default: all of them]")] = None,
     out: options.OutOption = options.GRADES,
+    course: options.CourseOfGradesOption = None,
 ) -> None:
     """Show how a student's mark came about: every result, override, mark, comment and extension, the oldest first.
 
@@ -235,7 +246,7 @@ def history(
     """
     from grader.marking.history import history_lines
 
-    print_lines(history_lines(out, student, exercise, columns() or None, assignment))
+    print_lines(history_lines(out, student, exercise, columns() or None, assignment, _named(course)))
 
 
 @app.command()

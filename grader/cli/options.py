@@ -98,6 +98,10 @@ def _late(metavar: str, text: str) -> Any:
 CourseOption = Annotated[Path | None, _course()]
 """For commands that look for the course themselves: by `course_path`, or not at all."""
 CourseHereOption = Annotated[Path | None, _course(callback=_course_of_author)]
+CourseOfGradesOption = Annotated[
+    Path | None,
+    _input("--course", metavar="DIR | NAME", help="The course of the gradebook.  [default: as it was graded]"),
+]
 DevicesOption = Annotated[
     Literal["auto", "simulated", "real"],
     _input(help="GPUs that checks get; auto: real ones if there are enough, else simulated ones."),

@@ -16,6 +16,7 @@ class LatePolicy(msgspec.Struct, frozen=True):
         cap: the largest fraction of the points that lateness costs.
         until: work that comes later than this counts nothing; None: there is no such date.
         by_file_time: whether the times of the student's files say when it came, if nothing else does.
+        zone: the time zone, such as ``Europe/Berlin``, whose clock counts the days; empty: that of this machine.
     """
 
     due: datetime.datetime | None = None
@@ -24,14 +25,15 @@ class LatePolicy(msgspec.Struct, frozen=True):
     cap: float = 1.0
     until: datetime.datetime | None = None
     by_file_time: bool = False
+    zone: str = ""
 
     def __str__(self) -> str:
         if self.due is None:
             return "no due date"
-        parts = [f"due {self.due:%Y-%m-%d %H:%M}", f"{100 * self.per_day:g} % off a day"]
+        parts = [f"due {self.due.astimezone():%Y-%m-%d %H:%M}", f"{100 * self.per_day:g} % off a day"]
         parts += [f"at most {100 * self.cap:g} %"] if self.cap < 1 else []
         parts += [f"{self.grace_minutes:g} minutes of grace"] if self.grace_minutes else []
-        parts += [f"nothing counts after {self.until:%Y-%m-%d %H:%M}"] if self.until else []
+        parts += [f"nothing counts after {self.until.astimezone():%Y-%m-%d %H:%M}"] if self.until else []
         return ", ".join([*parts, *(["times of files count"] if self.by_file_time else [])])
 
 
@@ -48,12 +50,22 @@ def read_due(value: object) -> datetime.datetime:
     if isinstance(value, str):
         text = value.strip()
         with contextlib.suppress(ValueError):
-            read = datetime.date.fromisoformat(text) if len(text) == 10 else moment(text)
+            read = datetime.date.fromisoformat(text) if len(text) == 10 else _iso(text)
     if isinstance(read, datetime.date) and not isinstance(read, datetime.datetime):
         read = datetime.datetime.combine(read, datetime.time(23, 59, 59))
     if not isinstance(read, datetime.datetime):
         raise ValueError(f"{value!r} is not a date: write 2026-10-31 or 2026-10-31T23:59")
-    return read.astimezone()
+    return read if read.tzinfo else read.astimezone()
+
+
+def local_zone() -> str:
+    """The name of this machine's time zone; one that no zone has if it is not known."""
+    from babel.localtime import get_localzone  # here, because it takes a moment
+
+    try:
+        return getattr(get_localzone(), "key", "") or "unknown"
+    except (LookupError, OSError, ValueError):
+        return "unknown"
 
 
 def moment(text: str) -> datetime.datetime:
@@ -62,8 +74,13 @@ def moment(text: str) -> datetime.datetime:
     Raises:
         ValueError: it is not an ISO time.
     """
-    text = text.strip()
-    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text).astimezone()
+    return _iso(text.strip()).astimezone()
+
+
+def _iso(text: str) -> datetime.datetime:
+    if len(text) > 8 and text.isdigit():  # any sign may stand before the time, so a digit of it would be taken for that
+        raise ValueError(f"{text!r} is not a time: write 2026-10-31T23:59")
+    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
 
 
 def read_penalty(value: object) -> float:

@@ -111,8 +111,9 @@ def release_body(entry: Entry, course: Course) -> str:
     pairs = [entry.points_of(exercise) for exercise in _assessed(entry)]
     if (bonus := sum(max(0.0, earned - most) for earned, most in pairs)) > 0:
         lines.append(f"{counted(round(bonus, 2), 'bonus point')} on top, which Classroom 50's score does not show.")
-    if row.late is not None:
-        lines.append(f"{row.late}: {points(entry.final, row.max)} points count; Classroom 50's score is without that.")
+    if row.lates:
+        count = f"{points(entry.final, row.max)} points count"
+        lines.append(f"{row.late_words}: {count}; Classroom 50's score is without that.")
     lines += row.notes[:_NOTES]
     return summary([entry], course, _BODY_BYTES) + "".join(f"\n- {plain(line)}" for line in lines) + "\n"
 

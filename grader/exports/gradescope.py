@@ -44,8 +44,8 @@ def results(entry: Entry) -> bytes:
     if row.unread:
         lines = [_UNREAD]
         lines += map(clean, feedback.why_unread(row))
-    if row.late is not None:
-        lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
+    if row.lates:
+        lines.append(f"{row.late_words}: {points(entry.final, row.max)} points count")
     if missing := feedback.left_out(result, row.given):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += map(clean, row.notes)

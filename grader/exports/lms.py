@@ -19,6 +19,7 @@ from grader.exports.titles import Title, blackboard_titles, brightspace_titles, 
 from grader.gradebook import Absent
 from grader.intake import worksheet
 from grader.intake.matching import ID, NAME, Match, PeopleIndex
+from grader.intake.names import id_key
 from grader.reports import feedback
 from grader.reports.entries import Entry
 from grader.text import counted, named, one_line, points
@@ -263,8 +264,8 @@ def _comment(entry: Entry) -> str:
         parts = [f"{_OURS}: no mark yet: {row.differing}."]
     elif row.unread:
         parts = [f"{_OURS}: no mark yet: work could not be read.", *(f"{line}." for line in feedback.why_unread(row))]
-    if row.late is not None:
-        parts.append(f"{row.late}.")
+    if row.lates:
+        parts.append(f"{row.late_words}.")
     for one in row.overrides:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
     if missing := feedback.not_marked(entry.result, row.given):
@@ -442,6 +443,9 @@ class _RowFinder:
         is_of_list = not arrival.lms or arrival.student != number  # else it is an id of the platform alone
         rows = self._of_platform.of_id(number) if is_own and arrival.lms else []
         rows = [*rows, *(self._index.of_id(arrival.student) if is_own or is_of_list else ())]
+        # The class list may have others than that of the platform, which could be another one's elsewhere.
+        more = (key for one in entry.row.people[:1] for key in one.ids if key != id_key(number))
+        rows = rows or [row for key in more for row in self._index.of_id(key)]
         if not rows:
             return self._by_name[name]
         named = self._index.named(name).people

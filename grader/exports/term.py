@@ -53,8 +53,8 @@ def _cells(standing: Standing, missing_as_zero: bool, worth: float) -> list[str]
     if standing.state == "not handed in":
         return ["0" if missing_as_zero and standing.can_be_zero else "", str(standing)]
     points = f"{standing.entry.final:g}" if standing.entry and standing.has_mark else ""
-    late = standing.entry.row.late if standing.entry else None
+    late = standing.entry.row.late_words if standing.entry else ""
     most = (
         f"of {standing.entry.row.max:g} points" if points and standing.entry and standing.entry.row.max != worth else ""
     )
-    return [points, listed([str(standing), *filter(None, (most, str(late or "")))], 3)]
+    return [points, listed([str(standing), *filter(None, (most, late))], 3)]

@@ -86,6 +86,8 @@ def chosen(path: Path, head: Sequence[str], titles: Mapping[int, Title], wanted:
         UserError: none or several could be meant, or its cells have no points.
     """
     columns = list(titles)
+    if not columns:
+        raise UserError(f"{path} has no column of marks", fix="name the file that you downloaded: --into FILE")
     if wanted is not None:
         exact = [c for c, title in titles.items() if wanted in (title.text, title.id, head[c])]
         key = _key(wanted)
@@ -93,7 +95,7 @@ def chosen(path: Path, head: Sequence[str], titles: Mapping[int, Title], wanted:
         part = re.compile(rf"(?<!\d){re.escape(key)}(?!\d)" if key else "(?!)")  # not the first digit of `Week 10`
         columns = exact or folded or [c for c, title in titles.items() if part.search(_key(title.text))]
     if len(columns) != 1:
-        names = "; ".join(one_line(head[c]) for c in (columns or titles)) or "none"
+        names = "; ".join(one_line(head[c]) for c in (columns or titles))
         what = "several assignments" if columns else "no such assignment"
         raise UserError(f"{path} has {what}: {names}", fix="name one by its title or number: --column NAME")
     if shown := titles[columns[0]].shown:

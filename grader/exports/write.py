@@ -340,18 +340,19 @@ def csv_table(
     in_order = sorted(names, key=lambda name: order.get(name, len(order)))
     yield b"\xef\xbb\xbf" + csv_line([*_HEAD, *in_order, *_END])
     for entry in entries:
-        row, result, late = entry.row, entry.result, entry.row.late
+        row, result = entry.row, entry.result
         scores = {one.name: f"{one.score:g}" for one in entry.read if one.max > 0}
         scores |= {name: f"{score:g}" for name, (score, _) in row.given.items()}
         is_open = bool(row.unread or row.unmarked or row.missing or row.excused)
         has_no_points = bool(row.missing or row.excused) or entry.is_of_nobody
         aside = sum(one.not_assessed for one in result.left_out if one.name not in row.given)
-        days = "0" if late is None else "unknown" if late.days is None else str(late.days)
+        all_days = [late.days for late in row.lates]
+        days = "unknown" if None in all_days else str(max(filter(None, all_days), default=0))
         cells = [result.submission, row.arrival.student]
         cells += ["", ""] if has_no_points else [f"{row.score:g}", f"{row.max:g}"]
         cells += ["" if entry.share is None or is_open else f"{entry.share:.1f}"]
         cells += ["" if has_no_points else f"{result.score:g}", days]
-        cells += [f"{entry.penalty:g}", "" if is_open else f"{entry.final:g}"]
+        cells += [f"{row.penalty:g}", "" if is_open else f"{entry.final:g}"]
         verdicts = sorted(result.verdicts - {"passed", "failed"})
         cells += [" ".join([*verdicts, *([state_of(row)[0]] if row.missing or row.excused else [])])]
         cells += [scores.get(name, "") for name in in_order]

@@ -11,8 +11,9 @@ from grader.intake.roster import Student
 class People:
     """The students of a course.
 
-    Two are one if they share an id; or if they have the same exact name, and one of them has no id. Nothing else joins
-    them: a wrong join would give one student's mark to another.
+    Two are one if they share an id; or if one of them has no id, and the exact name or an id of the other as name: an
+    upload that was graded before there was a class list. Nothing else joins them: a wrong join would give one student's
+    mark to another.
 
     Args:
         listed: the lines of all class lists.
@@ -22,21 +23,25 @@ class People:
     def __init__(self, listed: Iterable[Student], seen: Iterable[tuple[str, str]]) -> None:
         self._above: dict[str, str] = {}
         names: dict[str, set[str]] = {}
+        called: dict[str, set[str]] = {}
         alone: set[str] = set()
         for student in listed:
             first, *others = (_of_id(one) for one in student.ids)
             for other in others:
                 self._join(first, other)
+            for one in student.ids:
+                called.setdefault(id_key(one), set()).add(first)
             names.setdefault(_of_name(student.name), set()).add(first)
         for name, person in dict.fromkeys(seen):
             if person:
                 names.setdefault(_of_name(name), set()).add(_of_id(person))
             else:
-                alone.add(_of_name(name))
+                alone.add(name)
         for name in alone:
-            tops = {self._top(one) for one in names.get(name, ())}
+            of_one = names.get(_of_name(name), set()) | called.get(id_key(name), set())
+            tops = {self._top(one) for one in of_one}
             if len(tops) == 1:
-                self._join(tops.pop(), name)
+                self._join(tops.pop(), _of_name(name))
         self._names = names
         self._listed = {self._top(_of_id(student.ids[0])) for student in listed}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from grader.gradebook.records import Whose
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult, each_once, total_points
+from grader.results import ExerciseResult, SubmissionResult, each_once, total_points
 from grader.text import one_line
 
 G = TypeVar("G", bound=by_hand.Given)
@@ -227,37 +227,42 @@ class Queries(Reading):
         students = self.class_list(course)
         everybody = sorted(histories(own, students), key=lambda one: (one.whose.name, one.seen[-1].result))
         count = Counter(history.whose.name for history in everybody)
-        policies = {one: self._course_and_policy(one)[1] for one in {history.seen[-1].run for history in everybody}}
+        runs = {seen.run for history in everybody for seen in history.seen}
+        policies = {one: self._course_and_policy(one)[1] for one in runs}
         names = Names(of_course, students)
         for history in map(names.added_to, everybody):
             name, person = history.whose.name, history.whose.person
             shown = f"{name} ({person})" if run is None and count[name] > 1 else name
             works = [history] if rule == "latest" else history.works()
-            policy = policies[history.seen[-1].run]
             wanted = [] if run else exercises
-            rows = [self._row(work, shown, course, policy, exercises, wanted) for work in works]
+            rows = [self._row(work, shown, course, policies, exercises, wanted) for work in works]
             yield that_counts(rows, rule)
 
     def _row(
-        self, history: History, name: str, course: str, policy: LatePolicy, exercises: list[str], wanted: list[str]
+        self,
+        history: History,
+        name: str,
+        course: str,
+        policies: Mapping[int, LatePolicy],
+        exercises: list[str],
+        wanted: list[str],
     ) -> records.Row:
         """The row of a student's last result of those in a history, under a name.
 
         Args:
+            policies: when the work of each run was due.
             exercises: those that count; empty: all that were graded.
             wanted: those that are missing if they were not graded.
         """
         *earlier, seen = history.seen
         whose, members = history.whose, history.members or (history.whose,)
         query = (
-            "SELECT result, seconds, results.run, graded, notes, arrival FROM results"
-            " LEFT JOIN works ON works.digest = ?"
-            " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = results.submission WHERE results.id = ?"
+            "SELECT result, seconds, results.run, graded, notes FROM results LEFT JOIN works ON works.digest = ?"
+            " WHERE results.id = ?"
         )
-        ((text, seconds, made_in, graded, notes, arrived),) = self._all(query, seen.digest, seen.run, seen.result)
-        result, older = self._with_earlier(self._decoded(text, SubmissionResult), earlier, exercises)
+        ((text, seconds, made_in, graded, notes),) = self._all(query, seen.digest, seen.result)
         said = self._decoded(notes or "[]", list[str])
-        arrival = replace(self._decoded(arrived or "{}", Arrival), student=whose.person)
+        arrival = replace(self._arrival(seen), student=whose.person)
         if history.group:
             arrival = replace(arrival, due=history.extension)
         if (seen.name, seen.person) != (whose.name, whose.person):  # the number of who handed in is not the member's
@@ -267,6 +272,14 @@ class Queries(Reading):
                 said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
         extensions = self._given(by_hand.Extension, course, whose)
         due = (extensions[-1][0].due if extensions else "") or arrival.due
+
+        def part_of(one: SeenResult) -> records.Older:
+            came = arrival if one is seen else self._arrival(one)
+            return records.Older(one.run, one.digest, arrival=came).under(policies[one.run], due)
+
+        newest = part_of(seen)
+        result, older = self._with_earlier(self._decoded(text, SubmissionResult), history.seen, exercises, part_of)
+        came = [(one.arrival, one.policy) for one in (newest, *older)]
         work = GradedWork(self.files, seen.digest, result, older)
         to_mark = {one.name for one in result.to_mark}
         marks = [given for given in self._given(by_hand.Mark, course, *members) if given[0].exercise in to_mark]
@@ -282,24 +295,29 @@ class Queries(Reading):
             graded=graded,
             notes=(*said, *result.notes),
             arrival=arrival,
-            late=records.lateness(arrival, policy, moment(due) if due else None),
+            late=newest.late,
             overrides=overrides,
             run=seen.run,
             due=due,
-            untimed=records.is_untimed(arrival, policy),
-            claimed=records.is_claim(arrival, policy),
+            untimed=any(records.is_untimed(*one) for one in came),
+            claimed=any(records.is_claim(*one) for one in came),
             marks=work.in_force([given for given in marks if given[0].done], whose),
             comments=work.in_force(self._given(by_hand.Comment, course, *members), whose),
             begun=tuple(sorted(name for name in is_done if not is_done[name])),
-            older=older,
+            older=tuple(older),
             missing=tuple(one for one in wanted if one not in covered),
             before=other.score if other is not seen and other.score > result.score and not history.differing else None,
             group=history.group,
             differing=history.differing,
             excused=self._excused(course, whose, self._line_of(course, whose)),
-            policy=policy,
+            policy=newest.policy,
             people=members,
         )
+
+    def _arrival(self, seen: SeenResult) -> Arrival:
+        """How the work of a result came in its run."""
+        query = "SELECT arrival FROM arrivals JOIN results USING (submission) WHERE arrivals.run = ? AND results.id = ?"
+        return self._decoded(self._value(query, seen.run, seen.result) or "{}", Arrival)
 
     def _line_of(self, course: str, whose: Whose) -> Student | None:
         """The student's line in the class list, which is read once for each assignment."""
@@ -316,25 +334,54 @@ class Queries(Reading):
         return "by the class list" if listed is not None and listed.excused else ""
 
     def _with_earlier(
-        self, newest: SubmissionResult, earlier: Sequence[SeenResult], exercises: Sequence[str]
-    ) -> tuple[SubmissionResult, tuple[records.Older, ...]]:
-        """A result with the latest of those exercises that it has not, and where these are from."""
+        self,
+        newest: SubmissionResult,
+        every: Sequence[SeenResult],
+        exercises: Sequence[str],
+        part_of: Callable[[SeenResult], records.Older],
+    ) -> tuple[SubmissionResult, list[records.Older]]:
+        """A result with the latest of those exercises that it has not, and where these are from.
+
+        An exercise that a run graded only because others need it counts if it is worth more than before, late or not.
+
+        Args:
+            every: all results of the student, the newest last.
+            part_of: how late the work of a result came.
+        """
         if not exercises:
-            return newest, ()
-        taken = {one.name: one for one in newest.exercises if one.name in exercises}
-        parts, older = [newest], []
-        for seen in reversed(earlier):
+            return newest, []
+        found = {every[-1]: newest}
+        taken: dict[str, tuple[SeenResult, ExerciseResult]] = {}
+        unasked: dict[str, list[tuple[SeenResult, ExerciseResult]]] = {}
+
+        def worth(one: tuple[SeenResult, ExerciseResult]) -> float:
+            late = part_of(one[0]).late
+            return one[1].score * (1.0 - late.penalty if late else 1.0)
+
+        for seen in reversed(every):
             if len(taken) == len(exercises):
                 break
-            text = self._value("SELECT result FROM results WHERE id = ?", seen.result)
-            found = self._decoded(text, SubmissionResult)
-            new = {one.name: one for one in found.exercises if one.name in exercises and one.name not in taken}
-            if new:
-                topics = {name.partition(".")[0] for name in new}
-                parts.append(replace(found, unread=tuple(one for one in found.unread if one.topic in topics)))
-                older.append(records.Older(seen.run, seen.digest, tuple(new)))
-                taken |= new
-        in_order = tuple(taken[name] for name in exercises if name in taken)
+            if seen not in found:
+                text = self._value("SELECT result FROM results WHERE id = ?", seen.result)
+                found[seen] = self._decoded(text, SubmissionResult)
+            needed = self.needed_in(seen.run)
+            for one in (one for one in found[seen].exercises if one.name in exercises and one.name not in taken):
+                if one.name in needed:
+                    unasked.setdefault(one.name, []).append((seen, one))
+                else:
+                    more = unasked.get(one.name)
+                    taken[one.name] = max((seen, one), *more, key=worth) if more else (seen, one)
+        taken = {name: several[0] for name, several in unasked.items()} | taken
+        of: dict[SeenResult, list[str]] = {}
+        for name, (seen, _) in taken.items():
+            of.setdefault(seen, []).append(name)
+        parts, older = [newest], []
+        for seen in (one for one in reversed(every[:-1]) if one in of):
+            topics = {name.partition(".")[0] for name in of[seen]}
+            part = found[seen]
+            parts.append(replace(part, unread=tuple(one for one in part.unread if one.topic in topics)))
+            older.append(replace(part_of(seen), exercises=tuple(of[seen])))
+        in_order = tuple(taken[name][1] for name in exercises if name in taken)
         whole = replace(
             newest,
             exercises=in_order,
@@ -344,7 +391,7 @@ class Queries(Reading):
             unread=each_once(part.unread for part in parts),
             notes=each_once(part.notes for part in parts),
         )
-        return whole, tuple(older)
+        return whole, older
 
     def _given(self, kind: type[G], course: str, *people: Whose) -> list[tuple[G, by_hand.LookedAt]]:
         """All of a kind that was given to any of these people, and the work that was looked at; the oldest first."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from grader.course.assignments import Plan
 from grader.course.due import LatePolicy
@@ -19,7 +18,6 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook import records
 from grader.gradebook.schema import file_errors
 from grader.intake.roster import Roster, Student
-from grader.intake.submission import Arrival
 from grader.text import one_line
 
 T = TypeVar("T")
@@ -54,6 +52,16 @@ class Reading:
     def use_plan(self, plan: Plan) -> None:
         """From now on the course is handed in like this, if it is the one of the gradebook."""
         self._plan = plan
+
+    def require_course(self, course: str) -> None:
+        """Refuses to go on with another course than the one of the gradebook.
+
+        Raises:
+            UserError: its last run is of another one.
+        """
+        if self.course not in ("", course):
+            what = f"{self.path} is of the course `{one_line(self.course)}`, not of `{course}`"
+            raise UserError(what, fix="name its course: --course DIR")
 
     def assignments(self) -> list[str]:
         """The assignments of the last run's course that have runs, in the order of the course."""
@@ -124,13 +132,10 @@ class Reading:
         with file_errors(self.path):
             return {} if packed is None else msgspec.msgpack.decode(zlib.decompress(packed), type=dict[str, bytes])
 
-    def kept_work(self, run: int, digest: str) -> tuple[dict[str, bytes], list[str], Arrival]:
-        """The files of a work, the notes on them, and how they came in a run."""
+    def kept_work(self, digest: str) -> tuple[dict[str, bytes], list[str]]:
+        """The files of a work, and the notes on them."""
         notes = self._value("SELECT notes FROM works WHERE digest = ?", digest)
-        query = "SELECT arrival FROM arrivals JOIN submissions ON submissions.id = arrivals.submission"
-        arrival = self._value(f"{query} WHERE run = ? AND digest = ?", run, digest)
-        said = self._decoded(notes or "[]", list[str])
-        return self.files(digest), said, self._decoded(arrival or "{}", Arrival)
+        return self.files(digest), self._decoded(notes or "[]", list[str])
 
     def class_list(self, course: str) -> list[Student]:
         """The newest class list of the assignment, without the times of that day; empty if there is none."""
@@ -176,6 +181,11 @@ class Reading:
         """The exercises that a run graded; empty: all of its course."""
         return tuple(self._decoded(self.selection(run), dict[str, Any]).get("exercises", ()))
 
+    def needed_in(self, run: int) -> tuple[str, ...]:
+        """Those that nobody asked for: other exercises of the run need them."""
+        query = "SELECT json_extract(selection, '$.needed') FROM runs WHERE id = ? AND json_valid(selection)"
+        return tuple(self._decoded(self._value(query, run) or "[]", list[str]))
+
     def runs(self) -> list[records.Run]:
         """Every run and how far it came, the first one first."""
         found = self._all(
@@ -205,9 +215,7 @@ class Reading:
         rows = self._all(f"SELECT name, late FROM {RUNS} WHERE runs.id = ?", run)
         if not rows:
             return "", LatePolicy()
-        policy = self._decoded(rows[0]["late"], LatePolicy)
-        due, until = (date and date.astimezone() for date in (policy.due, policy.until))
-        return rows[0]["name"], replace(policy, due=due, until=until)
+        return rows[0]["name"], self._decoded(rows[0]["late"], LatePolicy)
 
     def _value(self, query: str, *values: object) -> Any:
         """The one value that a query gives; None if there is no such row."""

@@ -6,7 +6,8 @@ Never holds a connection, never decides a verdict. Lateness never changes the sc
 import datetime
 import math
 import sqlite3
-from collections.abc import Sequence
+import zoneinfo
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -17,9 +18,9 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook.by_hand import Comment, Given, Mark, Override
 from grader.intake.names import forms_of, id_key
 from grader.intake.roster import Student
-from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
+from grader.intake.submission import CLAIMS, FILE_TIME, Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread, total_points
-from grader.text import counted
+from grader.text import counted, listed
 
 T = TypeVar("T")
 _DAY = 86_400.0
@@ -65,19 +66,6 @@ class Absent(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.is_waiting or self.excused)
 
 
-class Older(msgspec.Struct, frozen=True):
-    """The results of some exercises that an earlier run made and that still count.
-
-    Attributes:
-        digest: that of the work which it graded.
-        exercises: their full names.
-    """
-
-    run: int
-    digest: str
-    exercises: tuple[str, ...]
-
-
 class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     """How late a submission came.
 
@@ -87,6 +75,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
         by: the source, as in `Arrival.by`, or ``LMS mark``.
         closed: whether it came after the date from which nothing counts.
         free: how many of the days are late days of the student, which cost nothing.
+        exercises: full names of those that it is about, if others came at another time; empty: all of them.
     """
 
     days: int | None
@@ -94,14 +83,48 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str
     closed: bool = False
     free: int = 0
+    exercises: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        of = f"{listed(self.exercises, 3)}: " if self.exercises else ""
         if self.days is None:
-            return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
-        claim = ", which its owner can set" if self.by in (FILE_TIME, LAST_COMMIT) else ""
+            return f"{of}late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
+        claim = ", which its owner can set" if self.by in CLAIMS else ""
         closed = ", after the last date" if self.closed else ""
         free = f", {counted(self.free, 'late day')} taken" if self.free else ""
-        return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}{free}: {100 * self.penalty:g} % off"
+        days = f"{counted(self.days, 'day')} late by its {self.by}"
+        return f"{of}{days}{claim}{closed}{free}: {100 * self.penalty:g} % off"
+
+
+class Older(msgspec.Struct, frozen=True):
+    """The results of some exercises that an earlier run made and that still count.
+
+    Attributes:
+        digest: that of the work which it graded.
+        exercises: their full names.
+        arrival: how that work came.
+        late: how late it came; None if it came in time.
+        policy: that of the run: when it was due, and the cost of late work.
+    """
+
+    run: int
+    digest: str
+    exercises: tuple[str, ...] = ()
+    arrival: Arrival = Arrival()
+    late: Late | None = None
+    policy: LatePolicy = NOT_DUE
+
+    def under(self, policy: LatePolicy, due: str) -> "Older":
+        """The same, with how late it came; `due` is until when this student may hand in, if that is not as for all."""
+        return replace(self, late=lateness(self.arrival, policy, moment(due) if due else None), policy=policy)
+
+    def with_late_days(self, left: int) -> "Older":
+        """The same, after the student has spent late days on it, as far as they reach."""
+        late = self.late
+        if late is None or not late.days or late.closed or not late.penalty or left <= 0:
+            return self
+        free = min(left, late.days)
+        return replace(self, late=replace(late, free=free, penalty=_penalty(late.days - free, self.policy)))
 
 
 def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
@@ -111,7 +134,7 @@ def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
 
 def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
     """Whether only a time that the student can set says that the work came in time."""
-    is_own = policy.due is not None and arrival.by in (FILE_TIME, LAST_COMMIT) and _counts(arrival, policy)
+    is_own = policy.due is not None and arrival.by in CLAIMS and _counts(arrival, policy)
     return is_own and lateness(arrival, policy) is None
 
 
@@ -134,12 +157,19 @@ def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime 
     if after <= 60 * policy.grace_minutes and not closed:
         return None
     # By the clock on the wall: a day that has an hour more or less when the clocks change is one day, too.
-    days = max(1, math.ceil((_on_the_wall(came) - _on_the_wall(due)).total_seconds() / _DAY))
+    zone = _zone_of(policy.due, policy.zone)
+    came, due = (time.astimezone(zone).replace(tzinfo=None) for time in (came, due))
+    days = max(1, math.ceil((came - due).total_seconds() / _DAY))
     return Late(days, 1.0 if closed else _penalty(days, policy), arrival.by, closed)
 
 
-def _on_the_wall(time: datetime.datetime) -> datetime.datetime:
-    return time.astimezone().replace(tzinfo=None)
+def _zone_of(due: datetime.datetime, name: str) -> datetime.tzinfo | None:
+    """The time zone whose clock counts the days: the named one, unless the due date was said with another offset."""
+    try:
+        zone = zoneinfo.ZoneInfo(name) if name else None
+    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+        return due.tzinfo
+    return zone if due.utcoffset() == due.astimezone(zone).utcoffset() else due.tzinfo
 
 
 def _penalty(days: int, policy: LatePolicy) -> float:
@@ -162,7 +192,7 @@ class Row(msgspec.Struct, frozen=True):
         graded: ISO time.
         notes: why intake and the import left something out.
         arrival: its student, and when it came.
-        late: how late it came under the run's policy; None if it came in time.
+        late: how late the newest work came under its run's policy; None if it came in time.
         overrides: points that a person gave and that count now; at most one for each exercise.
         marks: marks by a rubric that count now, unless an override of the same exercise does.
         comments: at most one for each exercise and each line of its file.
@@ -204,21 +234,47 @@ class Row(msgspec.Struct, frozen=True):
     differing: str = ""
     excused: str = ""
     policy: LatePolicy = NOT_DUE
+    people: tuple[Whose, ...] = ()
 
     def with_late_days(self, left: int) -> "Row":
         """The same, after the student has spent late days on it, as far as they reach."""
-        late = self.late
-        if self.excused or late is None or not late.days or late.closed or not late.penalty or left <= 0:
+        if self.excused:
             return self
-        free = min(left, late.days)
-        return replace(self, late=replace(late, free=free, penalty=_penalty(late.days - free, self.policy)))
+        newest, *older = (one.with_late_days(left) for one in self.parts)
+        return replace(self, late=newest.late, older=tuple(older))
+
+    @property
+    def lates(self) -> tuple[Late, ...]:
+        """How late the works came that its exercises were graded with, with these exercises if not all came so."""
+        parts: dict[Late | None, tuple[str, ...]] = {}
+        for one in self.parts:
+            if one.exercises or not self.older:
+                parts[one.late] = (*parts.get(one.late, ()), *one.exercises)
+        is_one = len(parts) == 1
+        return tuple(replace(late, exercises=() if is_one else names) for late, names in parts.items() if late)
+
+    @property
+    def late_words(self) -> str:
+        """The same in words; empty if all came in time."""
+        return "; ".join(map(str, self.lates))
 
     @property
     def free_days(self) -> int:
         """The late days that were spent on it."""
-        return self.late.free if self.late else 0
+        return max((late.free for late in self.lates), default=0)
 
-    people: tuple[Whose, ...] = ()
+    @property
+    def penalty(self) -> float:
+        """The fraction of the points that lateness costs."""
+        if any(late.exercises for late in self.lates):
+            return 1.0 - self.final / self.score if self.score else 0.0
+        return max((late.penalty for late in self.lates), default=0.0)
+
+    def less_penalty(self, points: Mapping[str, float]) -> dict[str, float]:
+        """The points of exercises, each less the penalty for lateness of the work that it was graded with."""
+        of_older = {name: one.late for one in self.older for name in one.exercises}
+        lates = {name: of_older.get(name, self.late) for name in points}
+        return {name: points[name] * (1.0 - late.penalty) if late else points[name] for name, late in lates.items()}
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -244,7 +300,7 @@ class Row(msgspec.Struct, frozen=True):
         """The works that its exercises were graded with, the newest first, each with its run and these exercises."""
         older = {name for one in self.older for name in one.exercises}
         newest = tuple(one.name for one in self.result.exercises if one.name not in older)
-        return (Older(self.run, self.digest, newest), *self.older)
+        return (Older(self.run, self.digest, newest, self.arrival, self.late, self.policy), *self.older)
 
     @property
     def given(self) -> dict[str, tuple[float, float]]:
@@ -273,9 +329,13 @@ class Row(msgspec.Struct, frozen=True):
     @property
     def score(self) -> float:
         """Points with those that a person gave, before lateness."""
-        given = {name: points for name, (points, _) in self.given.items()}
+        return total_points(self.points.values()) if self.given else self.result.score
+
+    @property
+    def points(self) -> dict[str, float]:
+        """The points of each exercise, with those that a person gave."""
         automatic = {exercise.name: exercise.score for exercise in self.result.exercises}
-        return total_points((automatic | given).values()) if given else self.result.score
+        return automatic | {name: points for name, (points, _) in self.given.items()}
 
     @property
     def max(self) -> float:
@@ -287,7 +347,9 @@ class Row(msgspec.Struct, frozen=True):
     @property
     def final(self) -> float:
         """Points with overrides, less the penalty for lateness."""
-        return total_points([self.score * (1.0 - self.late.penalty)]) if self.late else self.score
+        if any(late.exercises for late in self.lates):
+            return total_points(self.less_penalty(self.points).values())
+        return total_points([self.score * (1.0 - self.penalty)])
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,9 +101,9 @@ def _note(row: Row, looks: Sequence[str], notes: NoteList) -> None:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for flag in row.result.flags[:_FLAGS_NOTED]:
         notes.add(f"{name}: {flag}", urgent=True)
-    if row.late is not None:
+    if row.lates:
         marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
-        notes.add(f"{name}: {row.late}; {marks}")
+        notes.add(f"{name}: {row.late_words}; {marks}")
 
 
 def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> None:

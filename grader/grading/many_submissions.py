@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from grader.course import Course, content_hash, pictured
 from grader.course.assignments import Assignment
-from grader.course.due import LatePolicy
+from grader.course.due import LatePolicy, local_zone
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Older, Row, gradebook_in, row_of
 from grader.grading.class_report import report_class
@@ -101,6 +101,9 @@ def grade_class(course: Course, class_settings: ClassSettings, settings: Grading
 
 def _find(course: Course, assignment: Assignment, settings: ClassSettings) -> tuple[list[Source], Roster | None]:
     """The submissions, and the class list by which their owners were found: the given one, else a kept one."""
+    if any(path.resolve() == course.root.resolve() for path in settings.paths):
+        fix = "name the folder with the submissions; to grade its solutions: grader verify"
+        raise UserError(f"{course.root} is the course, not work that was handed in", fix=fix)
     roster = None
     if settings.roster is not None:  # a column of the assignment's own marks may excuse from it
         roster = Roster.read(settings.roster, assignment.name, assignment.title if assignment.name else "")
@@ -137,7 +140,8 @@ def _require_one_assignment(
     graded: dict[str, LatePolicy] = {}
     for run in book.runs():
         if run.course == course.name and not run.trial and not run.assignment:
-            graded |= dict.fromkeys(book.exercises_of(run.id) or every, book.policy(run.id))
+            policy = replace(book.policy(run.id), zone=late.zone)
+            graded |= dict.fromkeys(book.exercises_of(run.id) or every, policy)
     others = {name: policy for name, policy in graded.items() if name not in (options.exercises or every)}
     if not others:
         return
@@ -157,7 +161,7 @@ def _late_of(assignment: Assignment, settings: ClassSettings, book: Gradebook) -
     policy = options.policy(assignment.late)
     if not to_builtins(settings.late) and policy != assignment.late:
         print_note(f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)")
-    return policy, to_builtins(options)
+    return replace(policy, zone=local_zone()), to_builtins(options)
 
 
 def _start_run(
@@ -315,6 +319,7 @@ def regrade(
         UserError: no such student, exercise or assignment, work that is not kept, or differing work of a group.
     """
     with Gradebook.open_existing(out) as book:
+        book.require_course(course.name)
         book.use_plan(course.plan)
         book.choose(assignment)
         if course.assignments and not book.assignment:
@@ -388,7 +393,7 @@ def _grade_again(
         UserError: its files are not kept, or the grader itself failed.
     """
     name = row.result.submission
-    files, said, arrival = book.kept_work(part.run, part.digest)
+    files, said = book.kept_work(part.digest)
     if not files and not said:
         raise UserError(f"{book.path} has no files of {name}", fix="grade the upload again: grader grade PATH")
     kept = read_selection(book.selection(part.run))
@@ -405,7 +410,7 @@ def _grade_again(
     beside = met.union(name for name in options.exercises if name not in own) if book.assignment else met
     notes = tuple(Note(*line.split(": ", 1)) if ": " in line else Note("./", line) for line in said)
     granted = (*book.granted(course.name, name, row.arrival.student), *sorted(beside))
-    arrival = replace(arrival, student=row.arrival.student)
+    arrival = replace(part.arrival, student=row.arrival.student)
     submission = Submission(name, files, notes, arrival, row.result.unread, granted)
     with LocalWorkers(course, options) as workers:
         graded = workers.grade(submission)

@@ -25,6 +25,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         course: root of the course; None is the shipped one.
         exercises: full names of the exercises to grade; empty means all.
+        needed: those of them that nobody asked for, but others need them.
         seed: varies the generated inputs.
         limits: of each submission.
         misconceptions: whether to compare with the records of the misconceptions.
@@ -35,6 +36,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     course: str | None = None
     exercises: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
     seed: int = 0
     limits: Limits = Limits()
     misconceptions: bool = True

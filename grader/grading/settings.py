@@ -180,10 +180,12 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
         UnknownName: the course has no such topic or exercise.
         UserError: real devices are wanted and there are none.
     """
-    exercises = course.with_needs(course.select(names)) if names else ()
+    asked = course.select(names) if names else ()
+    exercises = course.with_needs(asked) if names else ()
     return WorkerOptions(
         course=None if course.is_shipped else str(course.root),  # another machine may have that in another place
         exercises=exercises,
+        needed=tuple(name for name in exercises if name not in asked),
         seed=settings.seed or 0,
         limits=settings.limits,
         pictures=settings.pictures,
@@ -194,6 +196,7 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
 def selection(options: WorkerOptions) -> str:
     """A text that is equal for two runs with the same exercises and the same settings that results depend on."""
     settings = {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
+    settings |= {"needed": options.needed} if options.needed else {}
     return selection_key(options.exercises, settings)
 
 

@@ -49,7 +49,7 @@ _EXTENDED = (
 )
 _IN_MEMORY = 4 << 20
 _PIECE_BYTES = 1 << 20
-_DRIVE = re.compile(r"^[A-Za-z]:")
+_ROOT = re.compile(r"^(?:[A-Za-z]:)?[/\\]+|^[A-Za-z]:")
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 
 
@@ -69,6 +69,7 @@ class Archive:
         self.location = location
         self.files: dict[str, tuple[ReadFile, float | None]] = {}
         self.problems: list[tuple[str, str]] = []
+        self._found: list[tuple[str, ReadFile, float | None, str | None]] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (type(self), self.location)
@@ -81,7 +82,7 @@ class Archive:
     def _add(
         self, name: str, opened: Callable[[], IO[bytes] | None], time: float | None, problem: str | None = None
     ) -> None:
-        """Lists a file, of several with one path the last one; if there is a problem, only that."""
+        """Takes a file, or why it is left out; `_list` has to follow."""
 
         def read(size: int) -> Content:
             try:
@@ -90,11 +91,21 @@ class Archive:
             except _DAMAGED as damage:
                 return f"damaged in the archive ({damage}): left out"
 
-        path, unsafe = safe_path(name)
-        if problem := unsafe or problem or (TWICE if path in self.files else None):
-            self.problems.append((path, problem))
-        if problem in (None, TWICE):
-            self.files[path] = read, time
+        self._found.append((name, read, time, problem))
+
+    def _list(self) -> None:
+        """Lists the files, of several with one path the last one, and those with a problem.
+
+        Programs on Windows may write all paths with their drive: what is below the root is then the path.
+        """
+        found, self._found = self._found, []
+        is_absolute = all(_ROOT.match(name) for name, *_ in found)
+        for name, read, changed, reason in found:
+            path, unsafe = safe_path(_ROOT.sub("", name) if is_absolute else name)
+            if problem := unsafe or reason or (TWICE if path in self.files else None):
+                self.problems.append((path, problem))
+            if problem in (None, TWICE):
+                self.files[path] = read, changed
 
 
 def open_archive(name: str, location: Location) -> Archive:
@@ -122,7 +133,7 @@ def safe_path(name: str) -> tuple[str, str | None]:
     plain = name.replace("\\", "/")
     if len(plain) > _PATH_CHARACTERS:
         return plain[:_PATH_CHARACTERS], f"a path of more than {_PATH_CHARACTERS:,} characters: left out"
-    if plain.startswith("/") or _DRIVE.match(plain):
+    if _ROOT.match(plain):
         return plain, "an absolute path in an archive: left out"
     parts = PurePosixPath(plain).parts
     if ".." in parts:
@@ -139,8 +150,9 @@ class Zip(Archive):
             raise BrokenArchive("its table of contents is too long: nothing was read")
         packed = zipfile.ZipFile(io.BytesIO(location) if isinstance(location, bytes) else location)
         for member in packed.infolist():
-            if not member.is_dir():
+            if not _name(member).endswith(("/", "\\")):
                 self._add(_name(member), functools.partial(packed.open, member), _time(member), _unreadable(member))
+        self._list()
 
 
 class Tar(Archive):
@@ -167,6 +179,7 @@ class Tar(Archive):
                 changed = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
                 problem = None if member.isreg() else "a link or a device in an archive: left out"
                 self._add(as_text(member.name), functools.partial(tar.extractfile, member), changed, problem)
+        self._list()
 
 
 class _Header(tarfile.TarInfo):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from grader.intake import kinds
 from grader.intake.archive import TWICE, Archive, BrokenArchive, Content, ReadFile, open_archive
 from grader.intake.by_hand import MOST_FILES
+from grader.intake.dates import read_time
 from grader.intake.notebook import without_outputs
 from grader.intake.submission import WORK, Note
 from grader.intake.topics import Topics
@@ -129,6 +130,13 @@ class Bag:
             self._bytes += len(content)
             self.documents[path] = content
 
+    @property
+    def nbgrader_time(self) -> str:
+        """The ISO time in nbgrader's file; empty if there is none, or several that differ."""
+        texts = (text for path, text in self.others.items() if path.rpartition("/")[2] == "timestamp.txt")
+        times = {read_time(text.decode("utf-8", "replace").strip()) for text in texts}
+        return times.pop() if len(times) == 1 else ""
+
     def add_archive(self, name: str, read: ReadFile, prefix: str = "", depth: int = 1) -> None:
         """Takes the files of an archive, with a note on each that is left out.
 
@@ -174,12 +182,15 @@ class Bag:
         if len(in_order) > MAX_ENTRIES:
             self.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         archives: dict[str, ReadFile] = {}
+        clutter: dict[str, ReadFile] = {}
         for path, name in in_order[:MAX_ENTRIES]:
             read, time = archive.files[path]
             target = prefix + name
             if kinds.is_clutter(name):
                 if kinds.is_hidden_code(name):
                     self.add_other(start + name, read)
+                elif not name.rpartition("/")[2].startswith("._") and self.topics.named(name.rpartition("/")[2]):
+                    clutter[start + name] = read
             elif name.count("/") > kinds.MAX_DEPTH:
                 self.note(start + name, f"nested more than {kinds.MAX_DEPTH} folders deep: left out")
             elif kinds.is_code(name) and target in self.files:
@@ -199,6 +210,8 @@ class Bag:
                 self.add_other(start + name, read)
         for name, read in archives.items():  # last, because files count more
             self.add_archive(start + name, read, prefix + name[: name.rfind("/") + 1] if outer else "", depth + 1)
+        for path, read in clutter.items() if not (self.files or self.work or self.others) else ():
+            self.add_other(path, read)  # compiled code, or the mark of a file that is still in a cloud
 
     def reading_order(self, path: str) -> tuple[bool, bool, str]:
         """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""

@@ -6,7 +6,7 @@ Never mixes the work of two students, and never leaves out a file that could be 
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +15,9 @@ from msgspec.structs import replace as replace_arrival
 
 from grader.errors import UserError
 from grader.intake import kinds, lms
-from grader.intake.archive import Archive, BrokenArchive, Folder, open_archive, read_file
+from grader.intake.archive import Archive, BrokenArchive, Folder, ReadFile, open_archive, read_file
 from grader.intake.bag import Bag
+from grader.intake.notebook import module_of
 from grader.intake.owner import of_single_file, with_names
 from grader.intake.roster import Roster
 from grader.intake.sources import DownloadSource, OneSource, PathSource, Source
@@ -97,7 +98,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
             return [_source(path, topics)]  # Its result will have a note that says so.
         inside = _of_lms(archive, path, topics, note) or _of_class(archive, path, topics, note, is_owned)
         return _with_folder_times(inside or [_source(path, topics)])
-    if path.is_file() or _is_submission(path, topics) or _has_attempts(path, topics):
+    if path.is_file() or _is_submission(path, topics, is_owned) or _has_attempts(path, topics):
         return _with_folder_times([_source(path, topics)])
     children = [
         child
@@ -108,6 +109,9 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
     ]
     if _is_download(children) and (download := _of_lms(Folder(path), path, topics, note)):
         return [*download]
+    if folder := _wrapped(children, topics, is_owned):
+        note(f"{kinds.as_text(path.name)}: all is in the folder {kinds.as_text(folder.name)}: taken for the class")
+        return _sources(folder, topics, skip, note, is_owned)
     is_flat = not any(child.is_dir() for child in children)
     submissions = [
         child
@@ -126,6 +130,21 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Say, is_owned:
         source = _source(child, topics)
         found.append(replace(source, is_link=child.is_symlink()) if isinstance(source, PathSource) else source)
     return _with_folder_times(found)
+
+
+def _wrapped(children: Sequence[Path], topics: Topics, is_owned: IsOwned) -> Path | None:
+    """The folder of several submissions that is all there is, as in a download that was unpacked; None if none is."""
+    while len(children) == 1 and children[0].is_dir() and not children[0].is_symlink():
+        (folder,) = children
+        if is_owned(folder.name) or _is_submission(folder, topics, is_owned):
+            return None
+        children = [one for one in folder.iterdir() if not kinds.is_clutter(one.name)]
+        entries = _entries(children)
+        pieces, _ = lms.pieces_of(entries)
+        # A student who is alone can name one folder as another one's.
+        if len({one.student for one in pieces}) > 1 or sum(is_owned(one.partition("/")[0]) for one in entries) > 1:
+            return folder
+    return None
 
 
 def _with_folder_times(found: Sequence[OneSource]) -> list[OneSource]:
@@ -207,13 +226,39 @@ def _name_of(path: Path) -> str:
     return name if path.is_dir() else kinds.without_ending(name)
 
 
-def _is_submission(folder: Path, topics: Topics) -> bool:
-    names = [*(f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS))]
-    names += [*topics.files, *topics.packages]
-    if any(os.path.lexists(place / name) for name in names for place in (folder, folder / kinds.STUBS)):
+def _is_submission(folder: Path, topics: Topics, is_owned: IsOwned = lambda name: False) -> bool:
+    modules = [f"{topic}{end}" for topic in topics.names for end in (*kinds.CODE, *kinds.SAVED_AS)]
+    names = [*modules, *topics.files, *topics.packages]
+    if any(os.path.lexists(folder / kinds.STUBS / name) for name in names):
         return True
+    if any(os.path.lexists(folder / name) for name in names):
+        beside = [one.name for one in folder.iterdir() if one.is_dir() and not kinds.is_clutter(one.name)]
+        with_work = [one for one in beside if any(os.path.lexists(folder / one / name) for name in modules)]
+        at_top = {name: read_file(folder / name) for name in modules if os.path.lexists(folder / name)}
+        return not at_top or not _are_students(with_work, at_top, topics, is_owned)
     # The work in another format: in a folder of a class, a file has the student's name in its own.
     return any(child.name.partition(".")[0].lower() in topics.stems_by_hand for child in folder.iterdir())
+
+
+def _are_students(folders: Collection[str], at_top: Mapping[str, ReadFile], topics: Topics, is_owned: IsOwned) -> bool:
+    """Whether folders beside files of topics are those of several students, and these files are of none of them.
+
+    Args:
+        folders: those with work in them.
+        at_top: the files beside them.
+    """
+    folders = [name for name in folders if name not in kinds.COURSE_FOLDERS | {kinds.STUBS}]
+    if len(folders) < 2 or sum(map(is_owned, folders)) > 1:
+        return len(folders) > 1
+    for name, read in at_top.items():
+        content = read(kinds.limit_of(name) + 1)
+        modules = [content if isinstance(content, bytes) else b""]
+        if kinds.is_notebook(name):
+            code = module_of(modules[0])
+            modules = [code.module or b"", *code.written.values()]
+        if any(topics.answers(topic, module) for topic in topics.names for module in modules):
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- in a download, or an archive of a whole class
@@ -221,7 +266,7 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
 
 def _of_lms(download: Archive, at: Path, topics: Topics, note: Say) -> list[DownloadSource]:
     """The students of a platform's download; none if it is no such download."""
-    paths = [path for path in download.files if not kinds.is_clutter(path) or kinds.is_hidden_code(path)]
+    paths = _without_clutter(download.files)
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     platform = lms.download_of(paths)
@@ -263,11 +308,16 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say, is_owned: 
     while True:
         tops = {path.partition("/")[0] for path in inside}
         stems = {kinds.code_name(path).rpartition(".")[0] for path in inside if "/" not in path}
-        if kinds.STUBS in tops or not stems.isdisjoint(topics.names) or not topics.files.isdisjoint(inside):
+        at_top = {path: download.files[root + path][0] for path in inside if "/" not in path}
+        if kinds.STUBS in tops or not topics.files.isdisjoint(inside):
+            return []
+        with_work = [top for top in tops if any(f"{top}/{topic}." in path for topic in topics.names for path in inside)]
+        if not stems.isdisjoint(topics.names) and not _are_students(with_work, at_top, topics, is_owned):
             return []
         folder = kinds.one_folder(inside)
         below = [path.removeprefix(folder) for path in inside]
         is_student = all(lms.is_attempt(path.partition("/")[0]) for path in below) and _are_attempts(below, topics)
+        is_student = is_student or (bool(folder) and is_owned(folder[:-1]) and not is_owned(at.name))
         if not folder or is_student:
             break
         inside = below
@@ -278,14 +328,21 @@ def _of_class(download: Archive, at: Path, topics: Topics, note: Say, is_owned: 
         note(f"{kinds.as_text(at.name)}: {path}: {reason}")
     _note_odd(at, inside, note)
     pieces = []
-    for path in download.files:
-        top, _, rest = path.removeprefix(root).partition("/")
-        is_entry = bool(rest) or top in tops or kinds.is_work(top) or is_owned(top)
-        is_kept = kinds.is_hidden_code(path) if kinds.is_clutter(path) else is_entry
-        # Whoever handed in nothing that can be read is one of the class, too.
-        if path.startswith(root) and is_kept and not kinds.is_clutter(top):
-            pieces.append(lms.attempt_of(lms.Piece(path, rest or top, top if rest else kinds.without_ending(top), "")))
+    # Whoever handed in nothing that can be read is one of the class, too.
+    for path in _without_clutter(path.removeprefix(root) for path in download.files if path.startswith(root)):
+        top, _, rest = path.partition("/")
+        if (rest or top in tops or kinds.is_work(top) or is_owned(top)) and not kinds.is_clutter(top):
+            name = top if rest else kinds.without_ending(top)
+            pieces.append(lms.attempt_of(lms.Piece(root + path, rest or top, name, "")))
     return _by_student(download, at, topics, pieces, {})
+
+
+def _without_clutter(paths: Iterable[str]) -> list[str]:
+    """The paths that may be work, and all of those at the top that have nothing else."""
+    every = [*paths]
+    kept = {path for path in every if not kinds.is_clutter(path) or kinds.is_hidden_code(path)}
+    tops = {path.partition("/")[0] for path in kept}
+    return [one for one in every if one in kept or not (tops | kinds.NOT_WORK).intersection([one.partition("/")[0]])]
 
 
 def _note_odd(at: Path, entries: Iterable[str], note: Say) -> None:

@@ -80,10 +80,11 @@ def is_clutter(path: str) -> bool:
 def is_hidden_code(path: str) -> bool:
     """Whether that is code of a hidden name or right inside a folder of clutter, such as a notebook's automatic copy.
 
-    It never counts, but an answer may be in it. The files that macOS puts beside others are none.
+    It never counts, but an answer may be in it. The files that macOS puts beside others are none; those that it leaves
+    for a file which is only in its cloud are.
     """
     folder = PurePosixPath(path).parent
-    is_listed = is_code(path) and not PurePosixPath(path).name.startswith("._")
+    is_listed = is_code(path.removesuffix(".icloud")) and not PurePosixPath(path).name.startswith("._")
     return is_listed and is_clutter(path) and not is_clutter(str(folder.parent))
 
 

@@ -39,9 +39,10 @@ _BLACKBOARD_NAME = re.compile(
     r"[ \t\r]*(?:\n|$)"
 )
 # A folder for each time of handing in, as VPL, Galah and A+ make them; VPL puts what it printed into another one.
+# Teams numbers them, in some languages.
 _ATTEMPT = re.compile(
-    r"^(?P<place>(?:[^/]+/)*?)(?P<day>\d{4}-\d\d-\d\d)[T _-](?P<h>\d\d)[-:._]?(?P<m>\d\d)[-:._]?(?P<s>\d\d)"
-    r"(?P<more>[^/]*)/(?P<rest>.+)$",
+    r"^(?P<place>(?:[^/]+/)*?)(?:(?P<day>\d{4}-\d\d-\d\d)[T _-](?P<h>\d\d)[-:._]?(?P<m>\d\d)[-:._]?(?P<s>\d\d)"
+    r"(?P<more>[^/]*)|Vers[^\W\d_]* (?P<number>\d{1,4}))/(?P<rest>.+)$",
     re.DOTALL,
 )
 _OUTPUT_OF_VPL = ".ceg"
@@ -189,7 +190,7 @@ def attempt_of(piece: Piece) -> Piece:
     found = _ATTEMPT.match(piece.file)
     if found is None:
         return piece
-    when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}"
+    when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}" if found["day"] else found["number"].zfill(4)
     piece = replace(piece, attempt=when, submitted=read_time(when), place=found["place"])
     return replace(piece, file=f"{found['place']}{found['rest']}", about=found["more"] == _OUTPUT_OF_VPL)
 

@@ -5,7 +5,7 @@ Never leaves something out without a note, and never shows one student's files t
 
 import abc
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from grader.intake.bag import MAX_ENTRIES, Bag
 from grader.intake.by_hand import TYPED
 from grader.intake.lms import Piece, attempt_of, blackboard_words, latest_files
 from grader.intake.notebook import module_of
-from grader.intake.submission import ASIDE, FILE_TIME, UNKNOWN, WORK, Arrival, Submission
+from grader.intake.submission import ASIDE, FILE_TIME, NBGRADER, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
 
 
@@ -56,6 +56,8 @@ class OneSource(Source):
         """The arrival, with the time of the newest file if nothing else says when the work was handed in."""
         if bag.submitted:
             return msgspec.structs.replace(self.arrival, submitted=bag.submitted)
+        if time := "" if self.arrival.submitted or self.arrival.lms else bag.nbgrader_time:
+            return msgspec.structs.replace(self.arrival, submitted=time, by=NBGRADER)
         if self.arrival.submitted or bag.newest is None or self.arrival.lms == "canvas":
             return self.arrival  # Canvas packs the files itself: their times are those of the download.
         try:
@@ -122,6 +124,28 @@ class DownloadSource(OneSource):
     pieces: tuple[Piece, ...]
     problems: tuple[tuple[str, str], ...]
 
+    def read(self) -> Submission:
+        whole = super().read()
+        times = {piece.order for piece in self.pieces if piece.lms == "brightspace"}
+        if len(times) < 2:
+            return whole
+        # What is in the files decides what of an earlier upload a later one replaces: it may have other names.
+        files, unread = dict(whole.files), {one.topic: one for one in whole.unread}
+        for time in sorted(times):
+            part = super(DownloadSource, self._of(time)).read()
+            lost = {one.topic: one for one in part.unread}
+            for topic in self.topics.names:
+                content = part.files.get(f"{topic}.py", b"")
+                if topic in lost:
+                    unread[topic] = lost[topic]
+                elif self.topics.answers(topic, content):
+                    files[f"{topic}.py"] = content
+                    unread.pop(topic, None)
+        return msgspec.structs.replace(whole, files=files, unread=tuple(unread.values()))
+
+    def _of(self, time: int) -> "DownloadSource":
+        return replace(self, pieces=tuple(piece for piece in self.pieces if piece.order == time))
+
     def _fill(self, bag: Bag) -> None:
         last, notes = latest_files(self.pieces, self.topics, self._may_count)
         if self.arrival.submitted in {piece.submitted for piece in self.pieces}:  # else the class list has said it
@@ -162,6 +186,8 @@ class DownloadSource(OneSource):
         if not kinds.is_code(piece.file):
             return True
         modules = [self.download.content(piece.path, kinds.limit_of(piece.file) + 1)]
+        if b"\0" in modules[0]:  # UTF-16, for example: a person has to look
+            return True
         if kinds.is_notebook(piece.file):
             code = module_of(modules[0])
             modules = [code.module or b"", *code.written.values()]

@@ -10,8 +10,9 @@ import msgspec
 
 from grader.results import Unread
 
-FILE_TIME, LAST_COMMIT = "file time", "last commit"
-"""The sources of a time that proves nothing: whoever has a file or a clone can set its times."""
+FILE_TIME, LAST_COMMIT, NBGRADER = "file time", "last commit", "nbgrader time"
+"""The sources of a time that proves nothing: whoever has a file, a clone or nbgrader's folder can set its times."""
+CLAIMS = (FILE_TIME, LAST_COMMIT, NBGRADER)
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def proves(self) -> int:
         """How much its time proves: nothing if it is not known, most if the student cannot set it."""
-        return {"": 0, FILE_TIME: 1, LAST_COMMIT: 2}.get(self.by if self.submitted else "", 3)
+        return {"": 0, FILE_TIME: 1, LAST_COMMIT: 2, NBGRADER: 2}.get(self.by if self.submitted else "", 3)
 
 
 UNKNOWN = Arrival()

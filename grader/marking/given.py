@@ -8,11 +8,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from grader.course import Course
 from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
-from grader.gradebook import Comment, Excuse, Extension, Gift, Gradebook, LookedAt, Override, Row
+from grader.gradebook import Comment, Excuse, Extension, Gift, LookedAt, Override, Row
 from grader.gradebook.records import Whose
-from grader.marking.keeping import Agreed, course_of, exercise_called, give_asking, looked_at, nobody_agrees, now, user
+from grader.marking.keeping import (
+    Agreed,
+    course_of,
+    exercise_called,
+    give_asking,
+    looked_at,
+    nobody_agrees,
+    now,
+    open_book,
+    user,
+)
 from grader.marking.lines import WHOLE, FileLine
 from grader.marking.whom import Students, name_and_id
 from grader.reports.feedback import work_file
@@ -26,14 +37,21 @@ MOST_COMMENT: Final = 4_000
 
 
 def give_points(
-    out: Path, student: str, exercise: str, text: str, why: str, who: str | None, agreed: Agreed = nobody_agrees
+    out: Path,
+    student: str,
+    exercise: str,
+    text: str,
+    why: str,
+    who: str | None,
+    agreed: Agreed = nobody_agrees,
+    course: Course | None = None,
 ) -> Iterator[str]:
     """Records points that a person gives for an exercise, and returns lines that show them.
 
     Raises:
         UserError: no such student or exercise, points that it cannot have, no reason, or another person gave points.
     """
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         book.choose_of(exercise)
         rows = list(book.results())
         row = Students(book, rows).row(student)
@@ -74,7 +92,13 @@ def worth_of_exercises(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def give_time(
-    out: Path, student: str, text: str, why: str, who: str | None, assignment: str | None = None
+    out: Path,
+    student: str,
+    text: str,
+    why: str,
+    who: str | None,
+    assignment: str | None = None,
+    course: Course | None = None,
 ) -> Iterator[str]:
     """Records a later due date of one student in an assignment (None: the only one), and returns lines that show it.
 
@@ -85,11 +109,14 @@ def give_time(
         due = "" if text == "none" else read_due(text).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
         raise UserError(f"{text!r} is not a date", fix="write 2026-11-07, 2026-11-07T12:00 or none") from None
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         book.choose(assignment)
         rows = list(book.results())
         found = Students(book, rows).find(student)
         row = found if isinstance(found, Row) else None
+        if found is None and book.class_list(course_of(book)):
+            known = did_you_mean(student, [one.result.submission for one in rows])
+            raise UserError(f"nobody is called `{one_line(student)}`{known}", fix="see: grader status")
         name, person = name_and_id(found) if found else (student, "")
         given = Extension(student=name, due=due, why=_reason(why), who=who or user(), made=now())
         people = row.people if row else (Whose(name, person),)
@@ -102,12 +129,19 @@ def give_time(
         known = "" if found else did_you_mean(student, [one.result.submission for one in rows])
         yield f"no submission of `{name}` is graded yet{known}: this counts once there is one"
     elif after is not None:
-        late = str(after.late) if after.late else "not late, as far as is known"
+        late = after.late_words or "not late, as far as is known"
         yield f"{name}: {late}; {marks(after)}"
 
 
 def give_excuse(
-    out: Path, student: str, why: str, who: str | None, assignment: str | None, *, back: bool
+    out: Path,
+    student: str,
+    why: str,
+    who: str | None,
+    assignment: str | None,
+    *,
+    back: bool,
+    course: Course | None = None,
 ) -> Iterator[str]:
     """Records that an assignment (None: the only one) does not count for a student, or takes that back.
 
@@ -117,7 +151,7 @@ def give_excuse(
     Raises:
         UserError: no gradebook, assignment, student or reason.
     """
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         book.choose(assignment)
         found = Students(book, list(book.results())).find(student)
         if found is None:
@@ -161,6 +195,7 @@ def give_comment(
     who: str | None,
     line: str | None = None,
     agreed: Agreed = nobody_agrees,
+    course: Course | None = None,
 ) -> Iterator[str]:
     """Keeps a comment on an exercise, which changes no points, and returns lines that show it.
 
@@ -172,7 +207,7 @@ def give_comment(
     """
     kept = text_of_comment(text)
     place = WHOLE if line is None else FileLine.read(line)
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         book.choose_of(exercise)
         row = Students(book, list(book.results())).row(student)
         name = exercise_called([one.name for one in row.result.exercises], exercise)

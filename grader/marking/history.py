@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from grader.course import Course
 from grader.gradebook import Comment, Excuse, Extension, Given, Gradebook, HistoryEvent, Mark, Override, Row
 from grader.gradebook.records import Whose
 from grader.intake.roster import Student
-from grader.marking.keeping import exercise_called
+from grader.marking.keeping import exercise_called, open_book
 from grader.marking.whom import Students
 from grader.reports.feedback import VERDICT_WORDS, worst
 from grader.reports.status import marks, when
@@ -20,7 +21,12 @@ _INDENT: Final = 4
 
 
 def history_lines(
-    out: Path, student: str, exercise: str | None, width: int | None = None, assignment: str | None = None
+    out: Path,
+    student: str,
+    exercise: str | None,
+    width: int | None = None,
+    assignment: str | None = None,
+    course: Course | None = None,
 ) -> Iterator[str]:
     """A line for each result and for each thing that a person gave; the last one is the mark that counts.
 
@@ -32,7 +38,7 @@ def history_lines(
     Raises:
         UserError: no such student, exercise or assignment.
     """
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         if assignment is not None:
             book.choose(assignment)
         names = book.assignments() if assignment is None else [assignment]

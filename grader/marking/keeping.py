@@ -4,7 +4,9 @@ import contextlib
 import datetime
 import getpass
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+from grader.course import Course
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gift, Given, GivenMeanwhile, Gradebook, LookedAt, Row, work_hash
 from grader.reports.status import given_line
@@ -17,6 +19,22 @@ Agreed = Callable[[], bool]
 def nobody_agrees() -> bool:
     """The other person's entry stays."""
     return False
+
+
+def open_book(out: Path, course: Course | None) -> Gradebook:
+    """The gradebook in a folder; its course is handed in as `course` says, if that is given.
+
+    Raises:
+        UserError: there is none, or it is of another course.
+    """
+    book = Gradebook.open_existing(out)
+    if course is not None:
+        with contextlib.ExitStack() as opened:
+            opened.callback(book.close)
+            book.require_course(course.name)
+            opened.pop_all()
+        book.use_plan(course.plan)
+    return book
 
 
 def give_asking(book: Gradebook, gifts: Sequence[Gift], agreed: Agreed) -> Iterator[str]:
@@ -71,7 +89,8 @@ def exercise_called(known: list[str], name: str) -> str:
         return found[0]
     if found:
         raise UserError(f"`{name}` could be {' or '.join(found)}", fix=f"name it in full: {found[0]}")
-    raise UserError(f"no exercise `{name}` in the gradebook" + did_you_mean(name, known))
+    fix = f"there are: {listed(known, 12)}"
+    raise UserError(f"no exercise `{name}` in the gradebook" + did_you_mean(name, known), fix=fix)
 
 
 def user() -> str:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from grader.course import Course
 from grader.errors import UserError
 from grader.gradebook import Gift, Gradebook, Mark, Override, Row
 from grader.intake.roster import decoded
 from grader.marking.given import comment_on, override_of, read_points, text_of_comment, worth_of_exercises
-from grader.marking.keeping import Agreed, course_of, exercise_called, looked_at
+from grader.marking.keeping import Agreed, course_of, exercise_called, looked_at, open_book
 from grader.marking.whom import Students
 from grader.reports.feedback import earned, work_file
 from grader.reports.status import when
@@ -37,7 +38,7 @@ class _Line(NamedTuple):
 
 
 def import_points(
-    out: Path, file: Path, who: str | None, agreed: Agreed, assignment: str | None = None
+    out: Path, file: Path, who: str | None, agreed: Agreed, assignment: str | None = None, course: Course | None = None
 ) -> Iterator[str]:
     """Gives the points and comments of a file; returns lines on what changes, after which it asks.
 
@@ -50,7 +51,7 @@ def import_points(
     lines, notes = _read(file)
     yield from notes
     named = {one for line in lines if (one := line.cells.get("assignment"))}
-    with Gradebook.open_existing(out) as book:
+    with open_book(out, course) as book:
         book.choose(next(iter(named)) if assignment is None and len(named) == 1 and book.plan.is_term else assignment)
         changes, problems = _Changes(book, list(book.results()), file, who), []
         for line in lines:
@@ -198,7 +199,8 @@ def _read(file: Path) -> tuple[list[_Line], list[str]]:
         text = decoded(content)[0].lstrip("\ufeff")
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is not text"
-        raise UserError(f"{file} cannot be read: {reason}", fix="save it as CSV in UTF-8") from None
+        fix = "name the file" if isinstance(problem, OSError) else "save it as CSV in UTF-8"
+        raise UserError(f"{file} cannot be read: {reason}", fix=fix) from None
     named = next((one for one in text.splitlines() if one.strip() and not _HINT.match(one)), "")
     delimiter = max(",;\t", key=named.count)
     if not (table := _table(file, text, delimiter)):

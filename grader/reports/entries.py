@@ -64,7 +64,7 @@ class Entry:
         """The percentage that was earned, by the weights of the topics; None if nothing could be assessed."""
         if not self.policy.weights:
             return percent(self.row.score, self.row.max)
-        earned = self._weighted
+        earned = self._weighted(self.row.points)
         return None if earned is None else percent(earned, 1.0)
 
     @property
@@ -72,12 +72,7 @@ class Entry:
         """The points that count: by the weights of the topics, less the penalty for lateness."""
         if not self.policy.weights:
             return self.row.final
-        return (self._weighted or 0.0) * self.row.max * (1.0 - self.penalty)
-
-    @property
-    def penalty(self) -> float:
-        """The fraction of the points that lateness costs."""
-        return self.row.late.penalty if self.row.late else 0.0
+        return (self._weighted(self.row.less_penalty(self.row.points)) or 0.0) * self.row.max
 
     @property
     def letter(self) -> str:
@@ -86,10 +81,10 @@ class Entry:
             return ""
         return self.policy.letter(100.0 * self.final / self.row.max if self.row.max > 0 else None)
 
-    @property
-    def _weighted(self) -> float | None:
-        earned = {one.name: (one.score, one.max) for one in self.result.exercises} | self.row.given
-        return self.policy.share((name, score, most) for name, (score, most) in earned.items())
+    def _weighted(self, points: Mapping[str, float]) -> float | None:
+        worth = {one.name: one.max for one in self.result.exercises}
+        worth |= {name: most for name, (_, most) in self.row.given.items()}
+        return self.policy.share((name, points[name], most) for name, most in worth.items())
 
     @property
     def read(self) -> tuple[ExerciseResult, ...]:
@@ -134,6 +129,11 @@ class Entry:
             row,
             result=row.result.of_exercises(names),
             missing=tuple(name for name in row.missing if name in names),
+            older=tuple(
+                replace(one, exercises=own)
+                for one in row.older
+                if (own := tuple(name for name in one.exercises if name in names))
+            ),
             overrides=tuple(one for one in row.overrides if one.exercise in names),
             marks=tuple(one for one in row.marks if one.exercise in names),
             comments=tuple(one for one in row.comments if one.exercise in names),
@@ -184,7 +184,7 @@ def _without_work(row: Row) -> Row:
         ExerciseResult(name=one.name, score=0.0, max=0.0, manual=one.manual) for one in row.result.exercises
     )
     bare = replace(row.result, score=0.0, max=0.0, exercises=exercises, flags=(), unread=(), notes=())
-    return replace(row, result=bare, notes=(), late=None, marks=(), comments=(), begun=(), before=None)
+    return replace(row, result=bare, notes=(), late=None, older=(), marks=(), comments=(), begun=(), before=None)
 
 
 def for_students(result: SubmissionResult, now: datetime.datetime | None = None) -> SubmissionResult:

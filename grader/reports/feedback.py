@@ -123,7 +123,7 @@ def to_look_at(row: Row) -> list[str]:
 
 def notable(row: Row) -> list[str]:
     """Notable facts about a submission besides its points, for an instructor, a few words each."""
-    result, late = row.result, row.late
+    result, penalty = row.result, row.penalty
     kinds = Counter(worst(exercise) for exercise in result.checked)
     found = ["GRADER FAULT"] if kinds["error"] else []
     found += ["needs a look"] if to_look_at(row) else []
@@ -132,7 +132,7 @@ def notable(row: Row) -> list[str]:
     found += [counted(named, "misconception")] if named else []
     found += [f"{len(row.given)} by hand"] if row.given else []
     found += [counted(len(row.comments), "comment")] if row.comments else []
-    found += [f"late, {late.penalty:.0%} off" if late.penalty else "late"] if late else []
+    found += [f"late, {penalty:.0%} off" if penalty else "late"] if row.lates else []
     found += [counted(len(result.flags), "flag")] if result.flags else []
     return [*found, *filter(None, [left_out(result, row.given)])]
 

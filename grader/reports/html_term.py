@@ -19,6 +19,7 @@ from grader.course.due import LatePolicy, moment
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook, Row
+from grader.gradebook.records import Late
 from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
 from grader.reports.html_feedback import FeedbackPage, feedback_page
@@ -142,8 +143,7 @@ def report_of(
     book.use_plan(course.plan)
     folder = book.path.parent / "report"
     if run is None and assignment is None and any(book.assignments()):
-        if course.name != book.course:
-            raise UserError(f"{book.path} is of the course `{book.course}`", fix="name its folder: --course DIR")
+        book.require_course(course.name)
         return write_term(book, course, folder, inside)
     if run is None:
         book.choose(assignment)
@@ -287,13 +287,14 @@ def _aside(total: Total, course: Course) -> str:
 def _cell(standing: Standing | None, total: Total) -> TermCell:
     if standing is None:
         return TermCell("–", -1.0 - len(get_args(State)), why="not in the class list of this assignment")
-    late = standing.entry.row.late if standing.entry else None
-    why = "; ".join([one_line(str(standing), 300), *([str(late)] if late else [])])
+    row = standing.entry.row if standing.entry else None
+    late = row.late_words if row else ""
+    why = "; ".join(filter(None, [one_line(str(standing), 300), late]))
     dropped = ["dropped"] if standing.assignment.name in total.dropped else []
     if standing.entry is None or not standing.has_mark:
         state = "nothing assessed" if standing.state == "marked" else standing.state
         return TermCell(state, -1.0 - get_args(State).index(standing.state), tuple(dropped), why)
-    notes = [counted(late.free, "late day") if late.free else "late"] if late else []
+    notes = [counted(row.free_days, "late day") if row.free_days else "late"] if row and late else []
     notes += [standing.state] if standing.state != "marked" else []
     notes += dropped
     final = standing.entry.final
@@ -320,10 +321,12 @@ def _line(standing: Standing, column: Column, key: str, left: int) -> StudentLin
 
 def _late_words(row: Row) -> str:
     """How late it came, and the cost of that; empty if it came in time."""
-    late = row.late
-    if late is None:
-        return ""
-    words = [f"{counted(late.days, 'day')} late" if late.days else "late"]
+    return "; ".join(map(_words_of, row.lates))
+
+
+def _words_of(late: Late) -> str:
+    words = [f"{listed(late.exercises, 3)}:"] if late.exercises else []
+    words += [f"{counted(late.days, 'day')} late" if late.days else "late"]
     words += [f"{counted(late.free, 'late day')} taken"] if late.free else []
     words += ["after the last date"] if late.closed else []
     return ", ".join([*words, *([f"{100 * late.penalty:g} % off"] if late.penalty else [])])

@@ -96,8 +96,8 @@ def _lines_of(book: Gradebook, runs: Sequence[Run], notes: bool) -> Iterator[str
         yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
         if less := worth_less(row):
             yield f"less than before: {row.result.submission}: {less}"
-        if row.late is not None:
-            yield f"late: {row.result.submission}: {row.late}; {marks(row)}"
+        if row.lates:
+            yield f"late: {row.result.submission}: {row.late_words}; {marks(row)}"
         yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)
         for given in row.overrides:
             yield f"override: {override_line(given, row)}"
@@ -245,7 +245,7 @@ def marks(row: Row) -> str:
     """Points, before and after the penalty for lateness."""
     if row.differing and row.unread:
         return "no mark yet"
-    after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
+    after = f", {points(row.final, row.max)} with late penalty" if row.penalty else ""
     return f"{points(row.score, row.max)}{after}"
 
 

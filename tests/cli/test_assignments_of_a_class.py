@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
+import pytest
 from command_here import run_here
+from shared import OWN_COURSE, run_grader
 from term_course import answers, write_course
 
 from grader.gradebook import Gradebook
@@ -181,3 +184,75 @@ def test_zeros_are_for_students_of_the_class_list_alone(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert (out / "x").read_text() == "Student,ID,Week 1 (7)\nann,1,10\nTest Student,9,\n"
+
+
+@pytest.mark.slow
+def test_late_work_for_one_exercise_takes_the_penalty_off_that_alone_in_every_time_zone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cosine needs normalize, which the second run grades too, unasked. In Berlin, 25 October has 25 hours."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    answer = (OWN_COURSE / "solutions" / "vectors.py").read_bytes()
+    for name, content, came in (("first", answer, "2026-10-24T12:00"), ("second", answer + b"#\n", "2026-10-25T23:50")):
+        (tmp_path / name / "ann").mkdir(parents=True)
+        (tmp_path / name / "ann" / "vectors.py").write_bytes(content)
+        (tmp_path / f"{name}.csv").write_text(f"id,name,submitted\n1,ann,{came}\n")
+    options = ("--course", OWN_COURSE, "--out", tmp_path / "grades", "--no-sandbox", "--jobs", "1")
+    due = ("--due", "2026-10-24", "--late-penalty", "0.2")
+    run_grader("grade", tmp_path / "first", *options, *due, "--roster", tmp_path / "first.csv")
+    run_grader("grade", tmp_path / "second", *options, "--only", "cosine", "--roster", tmp_path / "second.csv")
+    for zone in ("Europe/Berlin", "America/New_York", "UTC"):
+        monkeypatch.setenv("TZ", zone)
+        table = run_grader("export", "csv", "--course", OWN_COURSE, "--out", tmp_path / "grades", "--to", "-").stdout
+        (row,) = csv.DictReader(table.splitlines())
+        assert [row[name] for name in ("points", "days late", "final")] == ["3", "1", "2.6"], zone
+    said = run_grader("status", "--out", tmp_path / "grades", "--course", OWN_COURSE).stdout
+    assert "late: ann: vectors.cosine: 1 day late by its roster: 20 % off; 3/3, 2.6/3 with late penalty" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("extend", "ann", "2026-10-09", "--assignment", "w2", "--why", "ill"),
+        ("excuse", "ann", "--assignment", "w2", "--why", "ill"),
+        ("override", "ann", "three", "1", "--why", "ill"),
+        ("comment", "ann", "three", "fine"),
+        ("import", "points.csv", "--assignment", "w2", "--yes"),
+        ("history", "ann"),
+    ],
+)
+def test_the_course_can_be_named_wherever_a_gradebook_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    course, out = write_course(tmp_path / "course", TOPICS, ASSIGNED), tmp_path / "grades"
+    options = ("--course", course, "--out", out, "--no-sandbox", "--assignment", "w2")
+    assert run_here("grade", submit(tmp_path, "w2", three=3), *options).returncode == 0
+    (tmp_path / "points.csv").write_text("student,exercise,points,why\nann,three,1,ill\n")
+    done = run_here(*words, "--course", course, "--out", out, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    refused = run_here(*words, "--course", OWN_COURSE, "--out", out, cwd=tmp_path)
+    assert refused.returncode == 4 and "not of `vectors-in-a-week`" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("grade", "course", "--course", "course", "--assignment", "w2"), "to grade its solutions: grader verify"),
+        (("regrade", "ann", "--course", OWN_COURSE), "name its course: --course DIR"),
+        (
+            ("override", "ann", "thre", "1", "--why", "x"),
+            "no exercise `thre` in the gradebook\n  there are: week_b.three",
+        ),
+        (("extend", "anne", "2026-10-09", "--why", "x"), "nobody is called `anne`; did you mean `ann`?"),
+        (("import", "none.csv"), "none.csv cannot be read: No such file or directory\n  name the file"),
+        (
+            ("export", "canvas", "--into", "list.csv", "--course", "course"),
+            "list.csv has no column of marks\n  name the file that you downloaded: --into FILE",
+        ),
+    ],
+)
+def test_an_error_names_the_remedy(tmp_path: Path, words: tuple[str | Path, ...], said: str) -> None:
+    course = write_course(tmp_path / "course", TOPICS, ASSIGNED)
+    (tmp_path / "list.csv").write_text("id,name\n1,ann\n2,bob\n")
+    options = ("--course", course, "--no-sandbox", "--assignment", "w2", "--roster", "list.csv")
+    assert run_here("grade", submit(tmp_path, "w2", three=3), *options, cwd=tmp_path).returncode == 0
+    refused = run_here(*words, cwd=tmp_path)
+    assert refused.returncode == 4 and said in refused.stderr, refused.stderr

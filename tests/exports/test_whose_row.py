@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from classrooms import check, exercise, result
 from lms_files import fill_canvas, fill_moodle
+from msgspec.structs import replace
 
 from grader.errors import UserError
+from grader.exports.lms import fill
 from grader.gradebook import Absent, Row
+from grader.gradebook.records import Whose
 from grader.intake.roster import Student
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
@@ -144,3 +147,17 @@ def test_moodles_number_is_that_of_its_own_download_only(tmp_path: Path, entry: 
     content, _ = fill_moodle(tmp_path / "w.csv", [entry])
     rows = [line.split(",") for line in content.decode().splitlines()[1:]]
     assert [row[0].removeprefix("Participant ") for row in rows if row[3]] == ([filled] if filled else [])
+
+
+def test_namesakes_of_another_platform_are_told_apart_by_the_other_ids_of_the_class_list(tmp_path: Path) -> None:
+    """The platform's own id, as Canvas's 7, may be that of somebody else in Brightspace."""
+    head = "OrgDefinedId,Username,Last Name,First Name,Lab Points Grade <Numeric MaxPoints:10>,End-of-Line Indicator\n"
+    rows = ("#7,#eve,Roe,Eve,,#", "#71,#max1,Schmidt,Max,,#", "#72,#max2,Schmidt,Max,,#")
+    (tmp_path / "grades.csv").write_text(head + "\n".join(rows) + "\n")
+    entries = []
+    for number in ("7", "8"):
+        entry = came("Max Schmidt", student=number, platform_id=number, lms="canvas")
+        whose = Whose("Max Schmidt", number, ids=(number, f"max{int(number) - 6}"))
+        entries.append(Entry(replace(entry.row, people=(whose,))))
+    content, _ = fill("brightspace", tmp_path / "grades.csv", entries)
+    assert [line.split(",")[4] for line in content.decode().splitlines()[1:]] == ["", "10", "10"]

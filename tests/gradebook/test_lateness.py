@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.course.due import LatePolicy, read_due
+from grader.course.due import LatePolicy, local_zone, read_due
 from grader.errors import UserError
 from grader.gradebook import Gradebook
 from grader.gradebook.records import is_untimed, lateness
@@ -80,6 +80,43 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_day_on_which_the_clocks_change_is_one_day(in_berlin: None, due: str, submitted: str, days: int) -> None:
     late = lateness(Arrival(submitted=submitted, by="roster"), LatePolicy(read_due(due), 0.1))
     assert late is not None and late.days == days
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC", "Pacific/Kiritimati"])
+@pytest.mark.parametrize(
+    ("due", "submitted", "days"),
+    [
+        ("2026-10-24T23:59:59+02:00", "2026-10-25T22:59:00+00:00", 1),
+        ("2026-10-31T23:59:00+01:00", "2026-11-01T23:59:30+01:00", 2),
+        ("2026-10-31T23:59:00-04:00", "2026-11-01T23:59:30-05:00", 2),
+    ],
+)
+def test_days_are_those_of_the_deadline_s_place_wherever_they_are_counted(
+    monkeypatch: pytest.MonkeyPatch, zone: str, due: str, submitted: str, days: int
+) -> None:
+    """On 1 November, the clocks change in New York, but the due date of the third line was not said for Berlin."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    late = lateness(Arrival(submitted=submitted, by="roster"), LatePolicy(read_due(due), 0.1, zone="Europe/Berlin"))
+    monkeypatch.undo()
+    time.tzset()
+    assert late is not None and late.days == days
+
+
+@pytest.mark.parametrize("zone", ["CET-1CEST", ":Europe/Berlin", "Nowhere/X", "UTC"])
+def test_the_days_of_a_machine_whose_zone_has_no_name_are_counted_by_the_offset(
+    monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    """On 1 November, the clocks change in New York."""
+    monkeypatch.setenv("TZ", zone)
+    named = local_zone()
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    came = Arrival(submitted="2026-11-01T23:59:30+01:00", by="roster")
+    late = lateness(came, LatePolicy(read_due("2026-10-31T23:59:00+01:00"), 0.1, zone=named))
+    monkeypatch.undo()
+    time.tzset()
+    assert late is not None and late.days == 2
 
 
 def test_lateness_costs_at_most_the_cap() -> None:

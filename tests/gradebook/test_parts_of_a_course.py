@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.exports.write import ExportSettings, export
-from grader.gradebook import Gradebook, LookedAt, Override
-from grader.intake.submission import Submission, digest
+from grader.gradebook import Gradebook, LookedAt, Override, selection_key
+from grader.intake.submission import Arrival, Submission, digest
 from grader.reports.entries import about, entries_of
 from grader.reports.status import status_lines
 from grader.results import ExerciseResult, Flag, SubmissionResult, Unread
@@ -163,3 +165,29 @@ def test_work_that_is_worth_less_than_the_work_before_says_so(tmp_path: Path) ->
     run(tmp_path, {"cy": {**whole, "t.a": 0.0}}, files={"t.py": b"1"})  # the same work by another check
     lines = [line for line in status_lines(tmp_path, notes=False) if "before" in line]
     assert lines == ["less than before: ann: the new work has 7/9, the work before it had 9/9"]
+
+
+def test_what_a_run_graded_unasked_changes_a_mark_only_if_it_is_worth_more(tmp_path: Path) -> None:
+    """As of `--only b`, which needs a: of late, different work, whose a may be better or worse."""
+    days = datetime.timedelta(days=1)
+    due = datetime.datetime(2026, 10, 1, tzinfo=datetime.timezone.utc)
+    policy = LatePolicy(due, 0.25)
+    works = {"ann": (2, 0), "bob": (1, 2), "cid": (1.5, 2)}  # a in time, and a late
+    for number, needed in enumerate(((), ("t.a",))):
+        with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+            key = selection_key(COURSE[:2], {"needed": needed} if needed else {})
+            run_number = book.start_run("course", "hash", 1, key, {}, exercises=COURSE[:2], late=policy)
+            for name, points in works.items():
+                came = Arrival(submitted=(due + (2 * number - 1) * days).isoformat(), by="roster")
+                submission = Submission(name, {"t.py": str(number).encode()}, arrival=came)
+                book.record_arrival(run_number, submission, digest(submission))
+                found = tuple(
+                    ExerciseResult(name=one, score=score, max=MOST[one])
+                    for one, score in zip(COURSE[:2], (points[number], 3 * number), strict=True)
+                )
+                result = SubmissionResult(submission=name, score=points[number] + 3 * number, max=5, exercises=found)
+                book.record(run_number, result, digest(submission), 0.1)
+            book.finish_run(run_number)
+    with Gradebook.open_existing(tmp_path) as book:
+        of = {row.result.submission: ([one.score for one in row.result.exercises], row.final) for row in book.results()}
+    assert of == {"ann": ([2, 3], 4.25), "bob": ([2, 3], 3.75), "cid": ([1.5, 3], 3.75)}

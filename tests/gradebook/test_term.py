@@ -324,3 +324,16 @@ def test_work_of_which_nothing_could_be_assessed_is_no_mark(book: Gradebook, tmp
         "needs a look",
         "nothing could be assessed",
     )
+
+
+def test_folders_that_were_named_by_ids_before_there_was_a_class_list_are_its_students(book: Gradebook) -> None:
+    """Unless two could be meant: Max is called as the other one is known."""
+    came = "2026-10-01T10:00:00Z"
+    early = {Student(name, ("",)): (points, came) for name, points in (("1", 10), ("U2", 5), ("max", 1))}
+    grade(book, "week1", early, None)
+    listed = [Student("Ann", ("1", "u1")), Student("Bob", ("2", "u2")), Student("Cy", ("3", "max"))]
+    listed.append(Student("max", ("4", "u4")))
+    grade(book, "week2", dict.fromkeys(listed, (10, "2026-10-08T10:00:00Z")), listed)
+    keys = book.everybody().key
+    assert (keys("1", ""), keys("U2", "")) == (keys("Ann", "1"), keys("Bob", "2"))
+    assert keys("max", "") not in (keys("Cy", "3"), keys("max", "4"))

@@ -84,6 +84,7 @@ def test_the_second_half_of_the_day_is_twelve_hours_later(half: str) -> None:
         "30 September 2026, 11:05 hocus",
         "30 September 2026 and 1 October 2026, 11:05",
         "9" * 5000,
+        "20260930110542123",
         "=cmd|' /C calc'!A0",
         "\x1b[31m30\x00",
     ],

@@ -56,6 +56,18 @@ def test_path_out_of_the_archive_is_noted_and_left_out(tmp_path: Path, name: str
     )
 
 
+@pytest.mark.parametrize("root", ["C:\\Users\\bob\\", "/home/bob/", "\\\\server\\bob\\", "D:", "bob\\"])
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_paths_of_windows_are_those_below_their_root(tmp_path: Path, root: str, pack: object) -> None:
+    """Folders have a line of their own, with a backslash at its end."""
+    files = {f"{root}work\\": b"", f"{root}work\\tensor_ops.py": CODE, f"{root}work\\lib\\more.py": CODE}
+    if pack is tarred:
+        del files[f"{root}work\\"]
+    submission = handed_in(tmp_path, "bob.zip" if pack is zipped else "bob.tgz", pack(files))  # type: ignore[operator]
+    assert submission.files == {"tensor_ops.py": CODE, "lib/more.py": CODE}
+    assert submission.note_lines == ()
+
+
 def test_plain_paths_are_safe_and_kept_plain() -> None:
     assert safe_path("./a//b\\c.py") == ("a/b/c.py", None)
 

@@ -9,8 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from make_class_zips import zipped
 
+from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
+from grader.gradebook.records import is_claim
 from grader.intake import kinds
 from grader.intake.find import find_submissions
 from grader.intake.lms import gradescope_pieces
@@ -203,3 +206,62 @@ def test_an_endless_list_of_gradescope_is_refused(tmp_path: Path) -> None:
             written.writestr(name, content)
     with pytest.raises(UserError, match=r"submission_metadata\.yml is larger than 64 MiB"):
         find_submissions([tmp_path / "export.zip"], TOPICS)
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_nbgrader_s_file_says_when_work_came_unless_a_platform_or_a_list_does(tmp_path: Path, is_packed: bool) -> None:
+    work = {"vectors.py": answer("x").encode(), "timestamp.txt": b"2026-10-01 10:00:00.123456 UTC\n"}
+    files = {f"submitted/{name}/week1/{file}": content for name in ("ann", "bo") for file, content in work.items()}
+    files["submitted/bo/week1/timestamp.txt"] = b"yesterday"
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    with zipfile.ZipFile(tmp_path / "class.zip") as packed:
+        packed.extractall(tmp_path)
+    place = tmp_path / ("class.zip" if is_packed else "submitted")
+    ann, bo = (one.read().arrival for one in find_submissions([place], TOPICS))
+    assert (ann.submitted, ann.by) == ("2026-10-01T10:00:00+00:00", "nbgrader time")
+    assert bo.by == "file time"
+    assert is_claim(ann, LatePolicy(read_due("2026-10-02"))), "students can write that file"
+    (tmp_path / "list.csv").write_text("id,name,submitted\n1,ann,2026-10-05T10:00\n2,bo,\n")
+    ann = find_submissions([place], TOPICS, roster=Roster.read(tmp_path / "list.csv"))[0].read().arrival
+    assert ann.by == "roster"
+    (tmp_path / "canvas.zip").write_bytes(zipped({"ann_1_2_work.zip": zipped(work), "bo_2_3_vectors.py": b""}))
+    assert find_submissions([tmp_path / "canvas.zip"], TOPICS)[0].read().arrival.submitted == ""
+
+
+def test_of_brightspace_the_latest_upload_with_an_answer_counts_whatever_it_is_packed_in(tmp_path: Path) -> None:
+    first, second = (f"397063-1 - Ann Smith - Oct {day}, 2026 926 AM" for day in (1, 2))
+    packed = {
+        f"{first}/vectors.py": answer("old"),
+        f"{second}/hw.zip": zipped({"hw/vectors.py": answer("new").encode()}),
+        "397064-1 - Bob Jones - Oct 1, 2026 926 AM/vectors.py": answer("bob"),
+        "397064-1 - Bob Jones - Oct 2, 2026 926 AM/readme.zip": zipped({"README.md": b"see above"}),
+    }
+    (tmp_path / "d2l.zip").write_bytes(zipped(packed))
+    ann, bob = (one.read() for one in find_submissions([tmp_path / "d2l.zip"], TOPICS))
+    assert (ann.files["vectors.py"], bob.files["vectors.py"]) == (answer("new").encode(), answer("bob").encode())
+
+
+@pytest.mark.parametrize("last", ["vectors.py", "hw.zip", "utf-16"])
+def test_of_teams_the_last_version_counts(tmp_path: Path, last: str) -> None:
+    new = answer("new").encode()
+    content = {"vectors.py": new, "hw.zip": zipped({"vectors.py": new}), "utf-16": answer("new").encode("utf-16")}[last]
+    place = "Submitted files/{}/Week 1/Versión {}/{}"
+    files = {place.format("Ann Smith", number, "vectors.py"): answer("old") for number in range(2, 10)}
+    files |= {place.format("Ann Smith", 10, "vectors.py" if last == "utf-16" else last): content}
+    (tmp_path / "teams.zip").write_bytes(zipped({**files, place.format("Bob Jones", 1, "vectors.py"): answer("bob")}))
+    ann, bob = (one.read() for one in find_submissions([tmp_path / "teams.zip"], TOPICS))
+    assert (ann.name, bob.files["vectors.py"]) == ("Ann Smith", answer("bob").encode())
+    assert ann.unread if last == "utf-16" else ann.files["vectors.py"] == new
+
+
+def test_a_download_that_was_unpacked_with_its_folder_is_read_as_the_download(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("id,name\n1,Ann Smith\n2,Bob Jones\n")
+    roster = Roster.read(tmp_path / "list.csv")
+    forms = ("{0}_{1}_assignsubmission_file/vectors.py", "{0}/work/vectors.py", "{0}_{1}.zip")
+    for number, form in enumerate(forms):
+        for student, name in enumerate(("Ann Smith", "Bob Jones"), 1):
+            file = tmp_path / f"inbox{number}" / "CS1" / "Week 1" / form.format(name, student)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(zipped({"vectors.py": b"x = 1\n"}))
+        found = find_submissions([tmp_path / f"inbox{number}"], TOPICS, roster=roster)
+        assert [one.name for one in found] == ["Ann Smith", "Bob Jones"], form

@@ -255,3 +255,23 @@ def test_a_copy_of_the_stub_in_another_format_is_not_begun(tmp_path: Path) -> No
     assert source.read().unread == ()
     (tmp_path / "ann" / "vectors.txt").write_bytes(CODE)
     assert topics(source.read()) == ["vectors"]
+
+
+@pytest.mark.parametrize("shape", ["folder", "class.zip", "moodle.zip"])
+@pytest.mark.parametrize("file", [".vectors.py.icloud", "__pycache__/vectors.cpython-312.pyc"])
+def test_who_handed_in_a_file_that_is_not_the_work_itself_is_looked_at(tmp_path: Path, shape: str, file: str) -> None:
+    """The mark of a file that is still in a cloud, or compiled code alone; beside work, that says nothing."""
+    place = "{}_7{}_assignsubmission_file/{}" if shape == "moodle.zip" else "{0}/{2}"
+    files = {place.format("Ann Lee", 1, file): b"\xa7\r\r\n\0"}
+    for number, name in enumerate(("Bo Chen", "Cy Diaz"), 2):
+        files |= {place.format(name, number, "vectors.py"): CODE}
+        files |= {place.format(name, number, "__pycache__/vectors.cpython-312.pyc"): b"\xa7\r\r\n\0"}
+    (tmp_path / "class.zip").write_bytes(zipped(files))
+    if shape == "folder":
+        with zipfile.ZipFile(tmp_path / "class.zip") as packed:
+            packed.extractall(tmp_path / "class")
+    found = find_submissions([tmp_path / ("class" if shape == "folder" else "class.zip")], TOPICS)
+    ann, *others = (one.read() for one in found)
+    assert (ann.name, [topics(one) for one in others]) == ("Ann Lee", [[], []])
+    # A folder is listed without its caches.
+    assert ("vectors" in topics(ann)) == (shape != "folder" or file.startswith("."))

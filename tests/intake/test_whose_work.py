@@ -457,3 +457,37 @@ def test_ex_in_the_column_of_an_assignment_excuses_from_it_alone(tmp_path: Path)
         students = Roster.read(file, assignment, title).students
         assert [one.ids[0] for one in students if one.excused] == excused
     assert not any(one.excused for one in Roster.read(file).students)
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+@pytest.mark.parametrize("has_list", [True, False])
+def test_one_file_beside_the_folders_of_a_class_makes_no_submission_of_it(
+    tmp_path: Path, is_packed: bool, has_list: bool
+) -> None:
+    """As when the file that was handed out lies there, too."""
+    files = {f"{name}/vectors.py": CODE for name in ("Ann Lee", "Bo Chen")} | {"vectors.py": b"# nothing yet\n"}
+    if is_packed:
+        (tmp_path / "class.zip").write_bytes(zipped(files))
+    for name, content in files.items() if not is_packed else ():
+        (tmp_path / "class" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "class" / name).write_bytes(content)
+    (tmp_path / "list.csv").write_text(PEOPLE)
+    roster = Roster.read(tmp_path / "list.csv") if has_list else None
+    found = find_submissions([tmp_path / ("class.zip" if is_packed else "class")], TOPICS, roster=roster)
+    assert [one.name for one in found] == ["Ann Lee", "Bo Chen", "vectors"]
+    assert [[*one.read().files.values()] for one in found][:2] == [[CODE], [CODE]]
+
+
+def test_one_submission_with_folders_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(zipped({name: CODE for name in ("vectors.py", "old/vectors.py", "b/vectors.py")}))
+    assert [one.name for one in find_submissions([tmp_path / "a.zip"], TOPICS)] == ["a"]
+
+
+@pytest.mark.parametrize("folder", ["", "class/", "inbox/week 1/"])
+def test_an_archive_of_a_class_of_one_is_that_student_s(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "list.csv").write_text(PEOPLE)
+    roster = Roster.read(tmp_path / "list.csv")
+    for name, owner in (("class.zip", "Ann Lee"), ("Bo Chen.zip", "Bo Chen")):
+        (tmp_path / name).write_bytes(zipped({f"{folder}annlee/vectors.py": CODE}))
+        (one,) = find_submissions([tmp_path / name], TOPICS, roster=roster)
+        assert (one.name, one.read().files) == (owner, {"vectors.py": CODE})
