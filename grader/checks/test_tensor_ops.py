@@ -497,10 +497,10 @@ def test_mean_of_the_positions_that_count(
 
 @exercise("tensor_ops.masked_mean")
 def test_three_sequences(submission: Submission) -> None:
-    """A sequence that counts whole, one of which a part does, and one that does not count at all."""
-    x = torch.tensor([[[1.0, -2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
+    """A sequence that counts whole, with a zero in it, one of which a part does, and one that does not count at all."""
+    x = torch.tensor([[[1.0, -2.0], [3.0, 0.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
     mask = torch.tensor([[True, True], [False, True], [False, False]])
-    assert_close(submission.masked_mean(x, mask), torch.tensor([[2.0, 1.0], [7.0, 8.0], [0.0, 0.0]]), atol=1e-5)
+    assert_close(submission.masked_mean(x, mask), torch.tensor([[2.0, -1.0], [7.0, 8.0], [0.0, 0.0]]), atol=1e-5)
 
 
 @exercise("tensor_ops.masked_mean", when="in the gradient")

@@ -988,16 +988,18 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     trainable = dict(make(*args).named_parameters())
     names = {name: parameter.dim() for name, parameter in trainable.items() if parameter.requires_grad}
     decays = {name: [weight_decay if dims >= 2 else 0.0] for name, dims in names.items()}
-    are_lists = all(decay != "no list" for decay, _ in groups)
+    are_lists = all(decay != "no list" for decay, _, _ in groups)
     assert_that(are_lists, "the params of a group are no list: a generator, for one, is used up by whoever looks first")
-    assert_equal(sorted(decay for decay, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
+    assert_equal(sorted(decay for decay, _, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
     found: dict[str, list[float]] = {}
-    for decay, members in groups:
+    for decay, members, _ in groups:
         for name in members:
             found.setdefault(name, []).append(decay)
     twice = [name for name, each in found.items() if len(each) > 1]
     assert_that(not twice, f"of the parameters, these are there more than once: {', '.join(twice)}")
     assert_equal(found, decays, what="the weight_decay of each parameter")
+    rates = [rate for _, _, rate in groups]
+    assert_equal(rates, [0.5, 0.5], what="the learning rates of the groups in an optimizer with lr=0.5")
     trainable_now = submission.there(probes.trainable, model)
     assert_equal(trainable_now, probes.trainable(make(*args)), what="which parameters require gradients afterwards")
 
