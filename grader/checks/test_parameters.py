@@ -32,7 +32,7 @@ from grader.testkit import (
     seeds,
     situations,
 )
-from kit import parameters
+from kit import parameters, restoring
 
 KINDS = ["linear", "mlp", "norm", "tied", "frozen", "buffers", "names", "empty"]
 SEEDS = seeds()
@@ -197,6 +197,13 @@ def test_more_than_floats_can_count(submission: Submission) -> None:
     assert_equal(submission.count_parameters(model), 2**27 * (2**26 + 1) + 2**26 + 1)
 
 
+@exercise("parameters.count_parameters", when="in the model afterwards")
+def test_counting_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.count_parameters, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 
@@ -289,6 +296,13 @@ def count_per_layer(submission: Submission) -> Diagram:
     return Diagram(lines=[f"{text}  {bar or '▏'}" for text, bar in bars])
 
 
+@exercise("parameters.parameter_table", when="in the model afterwards")
+def test_the_table_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.parameter_table, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
+
+
 # ---------------------------------------------------------------- memory_bytes
 
 
@@ -320,6 +334,13 @@ def test_bytes_of_any_model(submission: Submission, seed: int) -> None:
     expected = sum(t.numel() * t.element_size() for t in {*here.parameters(), *here.buffers()})
     model = submission.there(parameters.nested, seed, frozen=True, shared=True)
     assert_equal(submission.memory_bytes(model), expected)
+
+
+@exercise("parameters.memory_bytes", when="in the model afterwards")
+def test_weighing_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.memory_bytes, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
 
 
 # ---------------------------------------------------------------- freeze

@@ -810,4 +810,6 @@ def test_three_lines(submission: Submission, name: str, right: int, seed: int) -
         f"validation: loss {val[best]:.4f}, accuracy {right / 120:.4f}\n"
         f"still improving: {'yes' if best + 1 == len(val) else 'no'}"
     )
-    assert_equal(submission.report(history), expected)
+    seen = observe(submission.report, history)
+    assert_equal(seen.result, expected)
+    assert_that(seen.changed == (), "the history was changed")

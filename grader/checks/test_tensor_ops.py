@@ -57,8 +57,10 @@ def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int,
 @exercise("tensor_ops.make_tensor")
 @pytest.mark.parametrize("values", [[[1, 2, 3], [4, 5, 6.5]], [[[7]], [[8]]], [0.1, -0.2]])
 def test_values_and_shape(submission: Submission, values: Any) -> None:
-    """Numbers and shape are kept; ints and floats may be mixed."""
-    assert_equal(submission.make_tensor(values), torch.tensor(values, dtype=torch.float32))
+    """Numbers and shape are kept; ints and floats may be mixed. The list is not changed."""
+    seen = observe(submission.make_tensor, values)
+    assert_equal(seen.result, torch.tensor(values, dtype=torch.float32))
+    assert_that(seen.changed == (), "the list was changed")
 
 
 @exercise("tensor_ops.make_tensor")

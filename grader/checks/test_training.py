@@ -1039,6 +1039,13 @@ def test_each_trainable_parameter_once(submission: Submission, kind: str, seed: 
     check_groups(submission, recipes.model, kind, seed, weight_decay=0.1)
 
 
+@exercise("training.parameter_groups", when="in the model afterwards")
+def test_grouping_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.parameter_groups, True, 0.1)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
+
+
 # ---------------------------------------------------------------- warmup_cosine
 
 
