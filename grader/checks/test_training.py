@@ -445,7 +445,7 @@ PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner":
 """Training flags of a model that shows how it ran (`training.mode_dependent_model`)."""
 
 
-@exercise("training.evaluate", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.evaluate", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS), batch_size=st.integers(1, 4))
 @settings(max_examples=6)
 def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dict[str, bool], batch_size: int) -> None:
@@ -624,7 +624,7 @@ def mode_dependent_logits(seed: int, x: Tensor) -> Tensor:
         return training.mode_dependent_model(seed).eval()(x)  # type: ignore[no-any-return]
 
 
-@exercise("training.predict_proba", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.predict_proba", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
@@ -638,7 +638,7 @@ def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags
     check_runs_as_before(model, seed, flags)
 
 
-@exercise("training.predict_labels", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.predict_labels", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
