@@ -650,6 +650,18 @@ def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[
     check_runs_as_before(model, seed, flags)
 
 
+@exercise("training.predict_proba", when="for a model in float64")
+@settings(max_examples=1)
+@given(seed=SEEDS)
+def test_probabilities_of_float64(submission: Submission, seed: int) -> None:
+    """A model in float64 gives a result in float64."""
+    x = recipes.normal((3, recipes.FEATURES), seed, torch.float64)
+    found = submission.there(restoring.in_float64, submission.predict_proba, "mlp", seed, x)
+    with torch.no_grad():
+        expected = restoring.in_float64(lambda model, x: model(x).softmax(dim=1), "mlp", seed, x)
+    assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
 @exercise("training.predict_proba", when="for logits that are very large, of three dims")
 @given(seed=SEEDS)
 @settings(max_examples=2)
