@@ -484,6 +484,18 @@ def test_all_is_as_before(submission: Submission, recording: bool) -> None:
     assert_equal(found, restoring.untouched(recording), what="the model and torch afterwards")
 
 
+@exercise("autograd.predict_logits", when="for a model in float64")
+@settings(max_examples=1)
+@given(seed=SEEDS)
+def test_logits_of_float64(submission: Submission, seed: int) -> None:
+    """A model in float64 gives a result in float64."""
+    x = recipes.normal((3, recipes.FEATURES), seed, torch.float64)
+    found = submission.there(restoring.in_float64, submission.predict_logits, "mlp", seed, x)
+    with torch.no_grad():
+        expected = restoring.in_float64(lambda model, x: model(x), "mlp", seed, x)
+    assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
 def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     """The model's logits without dropout."""
     with torch.no_grad():

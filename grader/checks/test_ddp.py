@@ -479,8 +479,11 @@ def test_equals_one_process(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_all_ranks_alike(submission: Submission, seed: int) -> None:
-    """All ranks return the same weights, also with a remainder, as CPU tensors."""
-    states, _ = trained(submission, 19, 4, secrets(seed, 3))
+    """All ranks return the same weights, also with a remainder, as CPU tensors. A batch that is short is trained on,
+    too."""
+    states, batches = trained(submission, 19, 4, secrets(seed, 3))
+    for rank, own in enumerate(batches):
+        assert_equal([len(rows) for rows in own], [4, 4, 1] * 2, what=f"rows in each step on rank {rank}")
     assert_equal(sorted(states[0]), sorted(probes.state(d.watched("mlp"))), what="the names")
     for name, value in states[0].items():
         assert_that(isinstance(value, Tensor) and value.device.type == "cpu", f"{name} is not a CPU tensor")

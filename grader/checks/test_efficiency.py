@@ -325,6 +325,8 @@ def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
     assert_equal(
         submission.there(checklist.inner_module, model, wrapped), expected, what=f"with {counted(gpus, 'GPU')}"
     )
+    flags = submission.there(probes.training_flags, model)
+    assert_equal(flags, probes.training_flags(recipes.model("mlp", 1)), what="the model's training flags afterwards")
     if gpus > 1:
         assert_equal(submission.there(checklist.spread_over, wrapped), list(range(gpus)), what="the GPUs that are used")
 

@@ -198,10 +198,10 @@ def test_each_once_and_after_its_parents(submission: Submission, graph: str, see
 def test_order_changes_nothing(submission: Submission, seed: int) -> None:
     """Data and gradients of the values are as before."""
     program, numbers = GRAPHS["two leaves"], drawn(seed, "xa")
-    found = submission.there(values.ordered, submission.Value, submission.topological_order, program, numbers)
+    found = submission.there(values.ordered, submission.Value, submission.topological_order, program, numbers, 0.5)
     names = values.run(here, program, numbers)
     assert_exact(found["data"], {name: float(one.detach()) for name, one in names.items()}, what="data afterwards")
-    assert_equal(found["grad"], dict.fromkeys(names, 0.0), what="grad afterwards")
+    assert_equal(found["grad"], dict.fromkeys(names, 0.5), what="grad afterwards, which was 0.5 before")
 
 
 @exercise("graph.topological_order")
@@ -435,6 +435,13 @@ def test_as_torch(submission: Submission, seed: int, width: int, count: int, ste
     """Gradient descent on the mean squared error over all examples: the loss before each step, and the parameters after
     the last one, are those of torch in float64, to nine digits."""
     check_fit(submission, seed, width, count, (steps,), 0.3)
+
+
+@exercise("graph.fit_neuron", when="with a rate so large that the loss grows")
+@pytest.mark.parametrize("seed", [1, 16])
+def test_a_rate_that_is_too_large(submission: Submission, seed: int) -> None:
+    """Every step is taken, also if the rate is so large that the loss grows."""
+    check_fit(submission, seed, 2, 3, (3,), 8.0)
 
 
 @exercise("graph.fit_neuron")

@@ -32,7 +32,7 @@ from grader.testkit import (
     seeds,
     situations,
 )
-from kit import parameters
+from kit import parameters, restoring
 
 KINDS = ["linear", "mlp", "norm", "tied", "frozen", "buffers", "names", "empty"]
 SEEDS = seeds()
@@ -197,6 +197,13 @@ def test_more_than_floats_can_count(submission: Submission) -> None:
     assert_equal(submission.count_parameters(model), 2**27 * (2**26 + 1) + 2**26 + 1)
 
 
+@exercise("parameters.count_parameters", when="in the model afterwards")
+def test_counting_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.count_parameters, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 
@@ -289,6 +296,13 @@ def count_per_layer(submission: Submission) -> Diagram:
     return Diagram(lines=[f"{text}  {bar or '▏'}" for text, bar in bars])
 
 
+@exercise("parameters.parameter_table", when="in the model afterwards")
+def test_the_table_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.parameter_table, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
+
+
 # ---------------------------------------------------------------- memory_bytes
 
 
@@ -320,6 +334,13 @@ def test_bytes_of_any_model(submission: Submission, seed: int) -> None:
     expected = sum(t.numel() * t.element_size() for t in {*here.parameters(), *here.buffers()})
     model = submission.there(parameters.nested, seed, frozen=True, shared=True)
     assert_equal(submission.memory_bytes(model), expected)
+
+
+@exercise("parameters.memory_bytes", when="in the model afterwards")
+def test_weighing_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.memory_bytes, True)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
 
 
 # ---------------------------------------------------------------- freeze
@@ -387,6 +408,8 @@ def freeze_and_look(submission: Submission, prefix: str, seed: int = 1, kind: st
     got = {name: grad is not None for name, grad in found.items()}
     right = {name: name not in frozen for name in expected}
     assert_equal(got, right, what=f"whether backward() gives it a gradient, after freezing {prefix!r}")
+    flags = submission.there(probes.training_flags, model)
+    assert_equal(flags, probes.training_flags(here), what="the training flags afterwards: frozen is not eval mode")
     assert_close(found, expected | dict.fromkeys(frozen), what="the gradients that backward() gives")
     assert_equal(count, len(frozen), what="the right tensors are frozen, but their number is wrong in what you return")
     assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")

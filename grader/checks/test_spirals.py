@@ -492,8 +492,8 @@ def test_no_epoch_twice(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @ONCE
 def test_stopping_early(submission: Submission, seed: int) -> None:
-    """With stop_after=3 the result is that of the first three epochs, and there is one without a path, too; a
-    stop_after beyond the last epoch changes nothing."""
+    """With stop_after=3 the result is that of the first three epochs, and there is one without a path, too, which
+    writes nothing; a stop_after beyond the last epoch changes nothing."""
     whole = in_one_go(submission, SMALL, seed)
     for path in (None, submission.there(files.path, "here", "spirals.pt")):
         submission.outside(files.empty, "here")
@@ -501,7 +501,8 @@ def test_stopping_early(submission: Submission, seed: int) -> None:
         assert_history(found)
         for name in ("train_losses", "val_losses"):
             assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}", each="epoch 0")
-    found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, None, EPOCHS + 3)
+    found, new = submission.there(kit.with_new_files, submission.run, SMALL, seed, EPOCHS, None, EPOCHS + 3)
+    assert_equal(new, [], what="files that a run without a path wrote into the current folder")
     assert_equal(found, whole, what=f"the result with stop_after={EPOCHS + 3}")
 
 
@@ -648,10 +649,11 @@ def test_the_class_at_each_point(submission: Submission, corners: tuple[float, f
 @exercise("spirals.decision_grid", when="in how often the model is called")
 @pytest.mark.parametrize("steps", [2, 9])
 def test_one_forward(submission: Submission, steps: int) -> None:
-    """The model is called once, with all points together."""
-    sizes = submission.there(kit.forwards, submission.decision_grid, -1.0, 1.0, steps)
+    """The model is called once, with all points together, and records no gradients."""
+    sizes, recorded = submission.there(kit.forwards, submission.decision_grid, -1.0, 1.0, steps)
     assert_equal(len(sizes), 1, what=f"calls of the model for {steps} x {steps} points")
     assert_equal(sizes, [[steps * steps, 2]], what="the shape of the model's input")
+    assert_equal(recorded, [False], what="whether the model's call recorded gradients")
 
 
 @exercise("spirals.decision_grid")
@@ -808,4 +810,6 @@ def test_three_lines(submission: Submission, name: str, right: int, seed: int) -
         f"validation: loss {val[best]:.4f}, accuracy {right / 120:.4f}\n"
         f"still improving: {'yes' if best + 1 == len(val) else 'no'}"
     )
-    assert_equal(submission.report(history), expected)
+    seen = observe(submission.report, history)
+    assert_equal(seen.result, expected)
+    assert_that(seen.changed == (), "the history was changed")

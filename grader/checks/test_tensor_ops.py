@@ -57,8 +57,10 @@ def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int,
 @exercise("tensor_ops.make_tensor")
 @pytest.mark.parametrize("values", [[[1, 2, 3], [4, 5, 6.5]], [[[7]], [[8]]], [0.1, -0.2]])
 def test_values_and_shape(submission: Submission, values: Any) -> None:
-    """Numbers and shape are kept; ints and floats may be mixed."""
-    assert_equal(submission.make_tensor(values), torch.tensor(values, dtype=torch.float32))
+    """Numbers and shape are kept; ints and floats may be mixed. The list is not changed."""
+    seen = observe(submission.make_tensor, values)
+    assert_equal(seen.result, torch.tensor(values, dtype=torch.float32))
+    assert_that(seen.changed == (), "the list was changed")
 
 
 @exercise("tensor_ops.make_tensor")
@@ -497,10 +499,10 @@ def test_mean_of_the_positions_that_count(
 
 @exercise("tensor_ops.masked_mean")
 def test_three_sequences(submission: Submission) -> None:
-    """A sequence that counts whole, one of which a part does, and one that does not count at all."""
-    x = torch.tensor([[[1.0, -2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
+    """A sequence that counts whole, with a zero in it, one of which a part does, and one that does not count at all."""
+    x = torch.tensor([[[1.0, -2.0], [3.0, 0.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
     mask = torch.tensor([[True, True], [False, True], [False, False]])
-    assert_close(submission.masked_mean(x, mask), torch.tensor([[2.0, 1.0], [7.0, 8.0], [0.0, 0.0]]), atol=1e-5)
+    assert_close(submission.masked_mean(x, mask), torch.tensor([[2.0, -1.0], [7.0, 8.0], [0.0, 0.0]]), atol=1e-5)
 
 
 @exercise("tensor_ops.masked_mean", when="in the gradient")

@@ -445,7 +445,7 @@ PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner":
 """Training flags of a model that shows how it ran (`training.mode_dependent_model`)."""
 
 
-@exercise("training.evaluate", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.evaluate", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS), batch_size=st.integers(1, 4))
 @settings(max_examples=6)
 def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dict[str, bool], batch_size: int) -> None:
@@ -624,7 +624,7 @@ def mode_dependent_logits(seed: int, x: Tensor) -> Tensor:
         return training.mode_dependent_model(seed).eval()(x)  # type: ignore[no-any-return]
 
 
-@exercise("training.predict_proba", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.predict_proba", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
@@ -638,7 +638,7 @@ def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags
     check_runs_as_before(model, seed, flags)
 
 
-@exercise("training.predict_labels", when="in whether gradients are recorded, or the mode of the model")
+@exercise("training.predict_labels", when="in whether gradients are recorded, the mode of the model, or its hooks")
 @given(seed=SEEDS, flags=st.sampled_from(PARTS))
 @settings(max_examples=6)
 def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
@@ -648,6 +648,18 @@ def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[
     model = submission.there(training.mode_dependent_model, seed, flags)
     assert_equal(submission.predict_labels(model, x), mode_dependent_logits(seed, x).argmax(dim=1))
     check_runs_as_before(model, seed, flags)
+
+
+@exercise("training.predict_proba", when="for a model in float64")
+@settings(max_examples=1)
+@given(seed=SEEDS)
+def test_probabilities_of_float64(submission: Submission, seed: int) -> None:
+    """A model in float64 gives a result in float64."""
+    x = recipes.normal((3, recipes.FEATURES), seed, torch.float64)
+    found = submission.there(restoring.in_float64, submission.predict_proba, "mlp", seed, x)
+    with torch.no_grad():
+        expected = restoring.in_float64(lambda model, x: model(x).softmax(dim=1), "mlp", seed, x)
+    assert_close(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @exercise("training.predict_proba", when="for logits that are very large, of three dims")
@@ -988,16 +1000,18 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     trainable = dict(make(*args).named_parameters())
     names = {name: parameter.dim() for name, parameter in trainable.items() if parameter.requires_grad}
     decays = {name: [weight_decay if dims >= 2 else 0.0] for name, dims in names.items()}
-    are_lists = all(decay != "no list" for decay, _ in groups)
+    are_lists = all(decay != "no list" for decay, _, _ in groups)
     assert_that(are_lists, "the params of a group are no list: a generator, for one, is used up by whoever looks first")
-    assert_equal(sorted(decay for decay, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
+    assert_equal(sorted(decay for decay, _, _ in groups), [0.0, weight_decay], what="weight_decay of the groups")
     found: dict[str, list[float]] = {}
-    for decay, members in groups:
+    for decay, members, _ in groups:
         for name in members:
             found.setdefault(name, []).append(decay)
     twice = [name for name, each in found.items() if len(each) > 1]
     assert_that(not twice, f"of the parameters, these are there more than once: {', '.join(twice)}")
     assert_equal(found, decays, what="the weight_decay of each parameter")
+    rates = [rate for _, _, rate in groups]
+    assert_equal(rates, [0.5, 0.5], what="the learning rates of the groups in an optimizer with lr=0.5")
     trainable_now = submission.there(probes.trainable, model)
     assert_equal(trainable_now, probes.trainable(make(*args)), what="which parameters require gradients afterwards")
 
@@ -1035,6 +1049,13 @@ def test_a_group_without_parameters(submission: Submission, seed: int) -> None:
 def test_each_trainable_parameter_once(submission: Submission, kind: str, seed: int) -> None:
     """A parameter that layers share is in one group, once; frozen parameters are in none."""
     check_groups(submission, recipes.model, kind, seed, weight_decay=0.1)
+
+
+@exercise("training.parameter_groups", when="in the model afterwards")
+def test_grouping_changes_nothing(submission: Submission) -> None:
+    """The model is only looked at: its numbers, gradients and flags are afterwards what they were."""
+    found = submission.there(restoring.after, submission.parameter_groups, True, 0.1)
+    assert_equal(found, restoring.untouched(True), what="the model and torch afterwards")
 
 
 # ---------------------------------------------------------------- warmup_cosine

@@ -30,7 +30,7 @@ class Observation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
     Attributes:
         result: the value that the call returned.
-        changed: tensor arguments that were changed in place, as paths: ``"0"``, ``"1[2]"``, ``"eps"``.
+        changed: arguments that were changed in place (tensors, lists, dicts), as paths: ``"0"``, ``"1[2]"``, ``"eps"``.
         returned: the path of the argument that the result *is*, else None.
         shares: tensor arguments whose storage the result shares.
         torch_calls: how many torch functions ran.

@@ -62,11 +62,13 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     given: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs
     tensors = {path: tensor for name, item in given.items() for path, tensor in _inside(name, item)}
     before = {path: copy_of(tensor) for path, tensor in tensors.items()}
+    parts = {path: (item, _parts(item)) for name, item in given.items() for path, item in _containers(name, item)}
     generator = _generator_state()
     with _Calls() as calls, _Operations() as operations:
         result = function(*args, **kwargs)
     rng_used = not _equal(generator, _generator_state())
     changed = tuple(path for path, tensor in tensors.items() if not _is_same(before[path], tensor))
+    changed += tuple(path for path, (item, kept) in parts.items() if not _are_same(kept, _parts(item)))
     is_tensor = is_a(result, torch.Tensor)
     can_be_returned = is_tensor or not issubclass(type(result), (int, float, str, bytes, bool, type(None), tuple))
     same = (path for path, item in (given | tensors).items() if item is result and can_be_returned)
@@ -138,6 +140,31 @@ def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
     elif type(item) is dict:
         for key, part in item.items():
             yield from _inside(f"{path}[{key!r}]", part)
+
+
+def _containers(path: str, item: Any) -> Iterator[tuple[str, list[Any] | dict[Any, Any]]]:
+    """The lists and dicts in an argument, and itself if it is one."""
+    if type(item) in (list, dict):
+        yield path, item
+    if type(item) in (list, tuple):
+        for position, part in enumerate(item):
+            yield from _containers(f"{path}[{position}]", part)
+    elif type(item) is dict:
+        for key, part in item.items():
+            yield from _containers(f"{path}[{key!r}]", part)
+
+
+def _parts(item: list[Any] | dict[Any, Any]) -> list[Any]:
+    """The items of a list, or the keys of a dict and then its values."""
+    return [*item, *item.values()] if isinstance(item, dict) else list(item)
+
+
+def _are_same(before: list[Any], after: list[Any]) -> bool:
+    """Whether these are the same objects in the same order, or plain ones that are equal."""
+    return len(before) == len(after) and all(
+        one is other or (type(one) is type(other) and type(one) in (int, float, str, bool) and one == other)
+        for one, other in zip(before, after, strict=True)
+    )
 
 
 def _is_same(before: torch.Tensor, tensor: torch.Tensor) -> bool:

@@ -238,6 +238,10 @@ def backward_of_backward() -> None:
         (WithoutSuper, "call `super().__init__()` first"),
         (lambda: list(LateParameters().parameters()), "call `super().__init__()` first"),
         (lambda: NOTHING.shape, "`.shape` is asked of None: did a function that gives this value forget `return`?"),
+        (
+            lambda: NOTHING.pow(2),
+            "`.pow` is asked of None: is it the `.grad` of a parameter that has none, or did a function forget",
+        ),
         (lambda: NOTHING[0], "there is None where a value is needed"),
         (lambda: torch.exp(None), "there is None where a value is needed"),
         (lambda: torch.softmx(ONES, 0), "torch has no `softmx`: did you mean `softmax`"),

@@ -21,6 +21,14 @@ from torch import nn
 def exp_twice(x):
     return x.exp() * x.exp()
 
+def total(numbers, settings):
+    settings["seen"] = [*settings["seen"], len(numbers)]
+    return sum(numbers.pop() for _ in range(len(numbers)))
+
+def largest(numbers, settings):
+    numbers[0] = float(numbers[0])
+    return max(sorted(numbers), **settings)
+
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -64,6 +72,11 @@ def test_calls_within_their_limit_are_fine(submission: SubmissionProxy) -> None:
     assert_calls(seen, at_most=3)
     assert_calls(seen, "exp", "mul", at_most=2)
     assert_calls(seen, "softmax", at_most=0)
+
+
+def test_lists_and_dicts_that_a_call_changes_are_seen(submission: SubmissionProxy) -> None:
+    assert observe(submission.total, [1, 2], {"seen": []}).changed == ("0", "1")
+    assert observe(submission.largest, [1.0, 2.0], {}).changed == ()
 
 
 SIZES = {"query.weight": (2, 3), "out.bias": (2,)}

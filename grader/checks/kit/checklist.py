@@ -251,12 +251,13 @@ def benchmark_after(configure: Callable[..., Any], fixed_shapes: bool, before: b
 
 
 def grouped_sgd(model: nn.Module, leave_out: str = "") -> torch.optim.Optimizer:
-    """SGD with momentum and one group per parameter.
+    """SGD with momentum, and two parameters in each group; in the last one perhaps one.
 
     Args:
         leave_out: the name of a parameter that it does not have.
     """
-    groups = [{"params": [param]} for name, param in model.named_parameters() if name != leave_out]
+    held = [param for name, param in model.named_parameters() if name != leave_out]
+    groups = [{"params": held[start : start + 2]} for start in range(0, len(held), 2)]
     return torch.optim.SGD(groups, lr=0.1, momentum=0.9)
 
 

@@ -46,6 +46,7 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "tuple": lambda x, y: (x, y),
     "dict": lambda x, y: {"x": x, "y": y, 3: x},
     "named tuple": lambda x, y: NamedBatch(x, y),
+    "list of batches": lambda x, y: [(x, y), {"y": y}, [x]],
     "deep": lambda x, y: {"a": [x, {"b": (y, NamedBatch([x], None))}], "c": NamedBatch(y, {"d": x})},
     "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": None, "none": [], "empty": ({}, ())},
     "nothing": lambda x, y: ["text", 7, None, 0, False, "", Parcel()],

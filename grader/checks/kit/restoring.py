@@ -55,6 +55,11 @@ def untouched(recording: bool) -> dict[str, Any]:
     return {**_facts(nested()), "gradients are recorded": recording}
 
 
+def in_float64(call: Callable[..., Any], kind: str, seed: int, x: Tensor) -> Any:
+    """``call(model, x)`` for a model in float64; x has that dtype, too."""
+    return call(recipes.model(kind, seed).double(), x)
+
+
 # ---------------------------------------------------------------- blocks
 
 

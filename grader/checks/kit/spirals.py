@@ -65,6 +65,18 @@ def with_settings(function: Callable[..., Any], settings: Settings, *args: Any, 
         return function(*args, **kwargs)
 
 
+def with_new_files(function: Callable[..., Any], settings: Settings, *args: Any) -> tuple[Any, list[str]]:
+    """The same, and the names of files in the current folder that were written; those of `tempfile` do not count."""
+    before = _written()
+    found = with_settings(function, settings, *args)
+    return found, sorted(name for name, _ in _written() - before if not name.startswith("tmp"))
+
+
+def _written() -> set[tuple[str, int]]:
+    """The files in the current folder, and when each was written to."""
+    return {(one.name, one.stat().st_mtime_ns) for one in os.scandir() if one.is_file()}
+
+
 def noted(function: Callable[..., Any], settings: Settings, *args: Any, **kwargs: Any) -> list[Any]:
     """The same, and features and labels of each batch that was trained on."""
     with _set(settings), _noted():
@@ -259,6 +271,8 @@ def side(weight: list[float]) -> nn.Module:
 
 _sizes: list[list[int]] = []
 """The shape of the input of each forward of a `_Counting` model, copies included."""
+_recorded: list[bool] = []
+"""Whether gradients were recorded in each of these forwards."""
 
 
 class _Counting(nn.Module):
@@ -269,16 +283,18 @@ class _Counting(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits."""
         _sizes.append(list(x.shape))
+        _recorded.append(torch.is_grad_enabled())
         return self.layer(x)  # type: ignore[no-any-return]
 
 
-def forwards(decision_grid: Callable[..., Any], *args: Any) -> list[list[int]]:
-    """The shape of the input of each forward."""
+def forwards(decision_grid: Callable[..., Any], *args: Any) -> tuple[list[list[int]], list[bool]]:
+    """The shape of the input of each forward, and whether gradients were recorded in it."""
     with recipes.seeded(0):
         model = _Counting()
     _sizes.clear()
+    _recorded.clear()
     decision_grid(model, *args)
-    return list(_sizes)
+    return list(_sizes), list(_recorded)
 
 
 class _Lifted(nn.Module):

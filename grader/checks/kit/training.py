@@ -234,6 +234,7 @@ def many_layers(seed: int) -> nn.Module:
                 "embedding": nn.Embedding(5, 4),
                 "block": nn.Sequential(nn.Linear(4, 3, bias=False), nn.Sequential(nn.LayerNorm(3), nn.Linear(3, 5))),
                 "conv": nn.Conv1d(2, 3, 2),
+                "image": nn.Conv2d(1, 2, 2),
                 "bilinear": nn.Bilinear(2, 3, 2),
                 "norm": nn.BatchNorm1d(4),
                 "last": nn.Linear(5, 2),
@@ -256,13 +257,14 @@ def kept_parameters(init_weights: Callable[..., Any], model: nn.Module, generato
 
 def groups(parameter_groups: Callable[..., Any], model: nn.Module, weight_decay: float) -> list[list[Any]]:
     """For each group of an optimizer that was made from ``parameter_groups(model, weight_decay)``: its weight_decay,
-    and the names of its parameters, sorted; "?" for one that is not the model's; "no list" if they are in none."""
+    the names of its parameters, sorted, and its learning rate; "?" for a parameter that is not the model's; "no list"
+    for the decay if they are in none. The optimizer's own learning rate is 0.5."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     made = parameter_groups(model, weight_decay)
     if not all(isinstance(group["params"], (list, tuple)) for group in made):
-        return [["no list", []] for group in made]
-    optimizer = torch.optim.SGD(made, lr=0.1, weight_decay=777.0)
+        return [["no list", [], 0.5] for group in made]
+    optimizer = torch.optim.SGD(made, lr=0.5, weight_decay=777.0)
     return [
-        [float(group["weight_decay"]), sorted(names.get(id(one), "?") for one in group["params"])]
+        [float(group["weight_decay"]), sorted(names.get(id(one), "?") for one in group["params"]), group["lr"]]
         for group in optimizer.param_groups
     ]

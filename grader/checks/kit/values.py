@@ -49,15 +49,25 @@ def number(found: Any) -> Any:
 
 
 def ordered(
-    make: Callable[[float], Any], order_of: Callable[[Any], Any], program: str, numbers: Mapping[str, float]
+    make: Callable[[float], Any],
+    order_of: Callable[[Any], Any],
+    program: str,
+    numbers: Mapping[str, float],
+    grad: float | None = None,
 ) -> dict[str, Any]:
     """The order of the values behind the result of a program.
+
+    Args:
+        grad: the gradient that each value has before; None leaves it as it is.
 
     Returns:
         ``order``: the name of each value, ``?`` if it has none; ``twice``: how many are there once more; ``is_list``;
         ``data`` and ``grad`` of the names afterwards.
     """
     names = run(make, program, numbers)
+    if grad is not None:
+        for one in names.values():
+            one.grad = grad
     found = order_of(list(names.values())[-1])
     is_list, found = isinstance(found, list), list(found)
     of = {id(one): name for name, one in names.items()}
