@@ -68,6 +68,19 @@ _GENERATORS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...]
 )
 
 
+_others: Final[dict[Path, set[str]]] = {}
+"""By a suite's folder, the modules that are none of its: there are a thousand, and it is asked for each test."""
+
+
+def _modules_of(folder: Path) -> list[types.ModuleType]:
+    """A suite's own modules."""
+    others = _others.setdefault(folder, set())
+    names = [name for name in [*sys.modules] if name not in others]
+    own = {name: sys.modules[name] for name in names if sources.is_own(name, folder)}
+    others.update(name for name in names if name not in own)
+    return [*own.values()]
+
+
 class Leftovers:
     """Puts everything back for each student process.
 
@@ -84,7 +97,7 @@ class Leftovers:
         self._process: Callable[[], object] = lambda: None
         self._put_back: list[Callable[[], object]] = []
         self._seen: dict[int, object] = {}
-        self._own = [one for name, one in [*sys.modules.items()] if sources.is_own(name, folder)]
+        self._own = _modules_of(folder)
         self._names = {one.__name__ for one in self._own}
         imported = [value for one in self._own for value in vars(one).values() if type(value) is types.ModuleType]
         self._visit([*self._own, *more])
