@@ -144,6 +144,7 @@ class Bridge:
         self._variables: dict[tuple[str, int], Variable] = {}
         self.contents = Contents(self._kept)
         self._released: list[int] = []
+        self.wanted: dict[int, torch.Tensor | None] | None = None
         self.results: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self.attributes = Attributes()
         self._turn = threading.RLock()
@@ -395,18 +396,21 @@ class Bridge:
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
         return given, {key: one for key, one in others if one is not None}
 
-    def differentiate(self, key: int, grad: torch.Tensor, inputs: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
+    def differentiate(
+        self, key: int, grad: torch.Tensor, inputs: Sequence[torch.Tensor], wanted: list[int] | None
+    ) -> dict[int, torch.Tensor]:
         """Gradients of a result whose graph is on the far side, by the keys of twins.
 
         Args:
             inputs: the tensors that the gradients depend on, if they are to be differentiated again.
+            wanted: the keys of the only tensors that have gradients; they are not added to theirs.
         """
         if self.attributes.waiting:
             self.run("get", None)
         passing = Passing(self)
         given = passing.tree(grad) if inputs else ("value", detached(grad))
         passing.inputs += inputs
-        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), self._may_ask())
+        ask = (twins.differentiate, key, given, self.twins.pushes(), bool(inputs), wanted, self._may_ask())
         found, pulls = self._answered(passing, *ask)[1:]
         with _reading:
             self.twins.pull(pulls)

@@ -10,9 +10,13 @@ import torch
 if TYPE_CHECKING:
     from grader.suites.bridge import Bridge
 
-
-_ALWAYS: Final = torch.zeros((), requires_grad=True)
+ALWAYS: Final = torch.zeros((), requires_grad=True)
 """An argument of all results: so they have a gradient, whatever the test has passed."""
+
+
+def added(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor | None:
+    """The sum of two gradients, of which each may be missing."""
+    return other if one is None else one if other is None else one + other
 
 
 class _Graph(torch.autograd.Function):
@@ -25,13 +29,19 @@ class _Graph(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        inputs = [ctx.bridge.twins.tensor(key) for key in ctx.keys] if torch.is_grad_enabled() else []
-        found = ctx.bridge.differentiate(ctx.key, grad, inputs)
+        wanted = ctx.bridge.wanted
+        keys = [*ctx.keys, *(wanted or ())]
+        inputs = [ctx.bridge.twins.tensor(key) for key in keys] if torch.is_grad_enabled() else []
+        found = ctx.bridge.differentiate(ctx.key, grad, inputs, None if wanted is None else keys)
         own = [found.pop(key, None) for key in ctx.keys]
+        if wanted is not None:
+            for key, one in found.items():
+                wanted[key] = added(wanted.get(key), one)
+            found = {}
         for key, one in found.items():  # of tensors that an earlier call was given
             tensor = ctx.bridge.twins.tensor(key)
             if tensor is not None and tensor.is_leaf:
-                tensor.grad = one if tensor.grad is None else tensor.grad + one
+                tensor.grad = added(tensor.grad, one)
         return None, None, None, None, *own, None
 
 
@@ -43,7 +53,7 @@ def with_graph(bridge: Bridge, key: int, value: torch.Tensor, inputs: Sequence[t
     """A tensor here whose gradients are asked for over there."""
     unique = list({id(one): one for one in inputs}.values())
     keys = [bridge.twins.key_of(one) for one in unique]
-    result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, _ALWAYS)  # type: ignore[no-untyped-call]
+    result: torch.Tensor = _Graph.apply(bridge, key, value, keys, *unique, ALWAYS)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -52,7 +62,7 @@ def leaves_of(result: torch.Tensor) -> Iterator[torch.Tensor]:
     nodes: list[Any] = [result.grad_fn]
     seen = set(nodes)
     for node in nodes:
-        if hasattr(node, "variable") and node.variable is not _ALWAYS:
+        if hasattr(node, "variable") and node.variable is not ALWAYS:
             yield node.variable
         new = dict.fromkeys(one for one, _ in node.next_functions if one is not None and one not in seen)
         seen.update(new)

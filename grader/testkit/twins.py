@@ -261,21 +261,29 @@ def saved_for(key: int) -> Any:
     return [describe(one) for one in getattr(here().graphs[key].grad_fn, "saved_tensors", ())]
 
 
-def differentiate(key: int, grad: Any, pushes: list[Any], keeps_graph: bool, may_ask: bool) -> Any:
+def differentiate(
+    key: int, grad: Any, pushes: list[Any], keeps_graph: bool, wanted: list[int] | None, may_ask: bool
+) -> Any:
     """The gradients that a result with a graph here has with respect to twins; others stay where they are.
 
     Args:
         keeps_graph: whether they have a graph themselves, for second derivatives.
+        wanted: the keys of the only tensors that have gradients, by which none is changed; None means all.
     """
     take(pushes)
-    leaves = {number: twin for number, twin in here().twins.items() if number > 0 and twin.is_leaf}
+    twins = here().twins
+    if wanted is None:
+        leaves = {number: twin for number, twin in twins.items() if number > 0 and twin.is_leaf}
+    else:
+        leaves = {number: twins[number] for number in wanted}
     result, call = here().graphs[key], Crossed()
     given = call.build(grad)
 
     def work() -> Any:
-        if keeps_graph:
+        if keeps_graph or wanted is not None:
             needed = {number: twin for number, twin in leaves.items() if twin.requires_grad}
-            own = torch.autograd.grad(result, [*needed.values()], given, create_graph=True, allow_unused=True)
+            settings = {"retain_graph": True, "create_graph": keeps_graph, "allow_unused": True}
+            own = torch.autograd.grad(result, [*needed.values()], given, **settings) if needed else ()
             graphs = [(number, describe(one)) for number, one in zip(needed, own, strict=True) if one is not None]
             return "returned", graphs, pulls()
         before = {number: twin.grad for number, twin in leaves.items()}

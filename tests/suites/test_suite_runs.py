@@ -98,6 +98,7 @@ WRONG = (
     (BOTH, "    yield found\n", "    yield {}\n", {"results_that_change_later"}),
     (LOSSES, "    loss.backward()\n    norm", "    loss.detach()\n    norm", {"step"}),
     (LOSSES, "torch.autograd.grad(loss,", "torch.autograd.grad(2 * loss,", {"gradients"}),
+    (LOSSES, "return self.layer(x)", "return 2 * self.layer(x)", {"gradients_of_their_parameters"}),
     (LOSSES, "loss /= len(losses)", "loss += 0", {"accumulate"}),
     (LOSSES, "return x * x", "return x.detach() * x", {"the_test_goes_back"}),
     (LOSSES, "scaler.step(optimizer)", "optimizer.step()", {"scaler"}),
@@ -157,8 +158,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 172
-    assert result.score == result.max == 135.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 173
+    assert result.score == result.max == 136.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

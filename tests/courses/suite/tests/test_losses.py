@@ -33,6 +33,19 @@ def test_gradients(parts):
     assert all(map(torch.allclose, found, expected)) and len(found) == 2
 
 
+def test_gradients_of_their_parameters(parts):
+    _, _, x = parts
+    model, given = losses.Model(), x.clone().requires_grad_()
+    of_x, of_bias = torch.autograd.grad(model(given).sum(), (given, model.layer.bias))
+    assert of_bias.tolist() == [6.0] and torch.allclose(of_x[0], model.layer.weight[0])
+    assert model.layer.bias.grad is None and model.layer.weight.grad is None and given.grad is None
+    found = torch.autograd.grad(model(x).square().mean(), list(model.parameters()), create_graph=True)
+    sum(one.square().sum() for one in found).backward()
+    assert model.layer.weight.grad.abs().sum() > 0
+    with pytest.raises(RuntimeError, match="not have been used"):
+        torch.autograd.grad(model(x).sum(), [model.layer.bias, nn.Parameter(torch.ones(1))])
+
+
 def test_accumulate(parts):
     model, optimizer, x = parts
     twin = copy.deepcopy(model)

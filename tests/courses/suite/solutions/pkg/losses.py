@@ -22,6 +22,15 @@ def accumulate(losses, optimizer):
     optimizer.step()
 
 
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
 def square(x):
     return x * x
 
