@@ -25,6 +25,10 @@ _TRANSFORMS: Final = {
     torch: ("vmap",),
     torch.func: ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"),
     torch.jit: ("script", "trace"),
+    torch.fx: ("symbolic_trace",),
+    torch.nn.utils: ("remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"),
+    torch.nn.utils.parametrizations: ("orthogonal", "spectral_norm", "weight_norm"),
+    torch.nn.utils.parametrize: ("register_parametrization", "remove_parametrizations"),
     inspect: ("getsource", "getsourcelines"),
 }
 

@@ -61,6 +61,7 @@ WRONG = (
     (PKG, "def work", "def works", {"fast"}),
     (DERIVED, "return x**3", "return x.detach() ** 2 * x", {"second_derivative", "transforms_of_torch"}),
     (DERIVED, "return self.inner(x) * 2", "return self.inner(x) * 3", {"layer"}),
+    (DERIVED, "torch.nn.Linear(2, 2)", "torch.nn.Linear(2, 2, bias=False)", {"tools_of_torch"}),
     (DERIVED, "return torch.tensor(at * 2)", "return torch.tensor(at)", {"loader_with_workers"}),
     (DERIVED, "first + info.id", "first", {"loader_whose_workers_have_a_shard_each"}),
     (DERIVED, "return Point(a.x - b.x, a.y - b.y).norm()", "return Point(a.x, b.y).norm()", {"named_tuples"}),
@@ -158,8 +159,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 173
-    assert result.score == result.max == 136.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 174
+    assert result.score == result.max == 137.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

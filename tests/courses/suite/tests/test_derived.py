@@ -53,6 +53,16 @@ def test_layer():
     assert torch.compile(Layer(), backend="eager")(torch.ones(1, 2)).shape == (1, 2)
 
 
+def test_tools_of_torch():
+    layer, x = Layer(), torch.ones(1, 2)
+    before, traced = layer(x), torch.fx.symbolic_trace(layer)
+    torch.nn.utils.parametrizations.weight_norm(layer.inner)
+    torch.testing.assert_close(layer(x), before)
+    assert torch.equal(traced(x), before) and "inner" in traced.code
+    names = {name for name, _ in layer.inner.named_parameters()}
+    assert names == {"bias", "parametrizations.weight.original0", "parametrizations.weight.original1"}
+
+
 def test_loader_with_workers():
     assert [one.tolist() for one in DataLoader(Numbers(), 3, num_workers=2)] == [[0, 2, 4], [6, 8, 10]]
 
