@@ -392,7 +392,11 @@ class Bridge:
         if own:
             torch.autograd.backward(result, grad, inputs=own, retain_graph=True)
         unknown = [*inputs, *leaves.values()]
-        found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
+        before, self.wanted = self.wanted, {}  # what is the submission's own has its gradients by now
+        try:
+            found = torch.autograd.grad(result, unknown, grad, retain_graph=True, allow_unused=True) if unknown else ()
+        finally:
+            self.wanted = before
         given, others = list(found[: len(inputs)]), zip(leaves, found[len(inputs) :], strict=True)
         return given, {key: one for key, one in others if one is not None}
 

@@ -62,7 +62,7 @@ def leaves_of(result: torch.Tensor) -> Iterator[torch.Tensor]:
     nodes: list[Any] = [result.grad_fn]
     seen = set(nodes)
     for node in nodes:
-        if hasattr(node, "variable") and node.variable is not ALWAYS:
+        if hasattr(node, "variable"):
             yield node.variable
         new = dict.fromkeys(one for one, _ in node.next_functions if one is not None and one not in seen)
         seen.update(new)

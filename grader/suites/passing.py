@@ -38,7 +38,7 @@ from torch.utils.data import (
 from grader.border import tables
 from grader.border.failures import BadReply
 from grader.suites import sources
-from grader.suites.graphs import leaves_of
+from grader.suites.graphs import ALWAYS, leaves_of
 from grader.testkit.far.callbacks import SPECIAL_OF_MOCKS
 from grader.testkit.far.contents import CONTAINERS, MUTABLE, refill
 from grader.testkit.far.files import change_file, stamps
@@ -371,7 +371,7 @@ class Passing:
                 return "twin", key
             self.bridge.has_functions = True
             self.bridge.results[key] = value, []
-            return "loss", key, [self.bridge.twins.key_of(one) for one in leaves_of(value)]
+            return "loss", key, [self.bridge.twins.key_of(one) for one in leaves_of(value) if one is not ALWAYS]
         return "tensor", self._number(value), value
 
     def _container(self, value: Any) -> tuple[Any, ...] | None:

@@ -97,7 +97,7 @@ WRONG = (
     (BOTH, "= history, callbacks", "= [*history], callbacks", {"list_of_the_test_that_is_kept"}),
     (BOTH, "one(self.state)", "one({**self.state})", {"dict_of_theirs_that_a_function_of_the_test_changes"}),
     (BOTH, "    yield found\n", "    yield {}\n", {"results_that_change_later"}),
-    (LOSSES, "    loss.backward()\n    norm", "    loss.detach()\n    norm", {"step"}),
+    (LOSSES, "    loss.backward()\n    norm", "    loss.detach()\n    norm", {"step", "step_of_their_model"}),
     (LOSSES, "torch.autograd.grad(loss,", "torch.autograd.grad(2 * loss,", {"gradients"}),
     (LOSSES, "return self.layer(x)", "return 2 * self.layer(x)", {"gradients_of_their_parameters"}),
     (LOSSES, "loss /= len(losses)", "loss += 0", {"accumulate"}),
@@ -159,8 +159,8 @@ def plain_pytest(folder: Path, storage: Path) -> set[str]:
 
 def test_right_answer_passes_everything_that_can_be_assessed(warm: WarmUp) -> None:
     result = warm(COURSE).of(submission())
-    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 174
-    assert result.score == result.max == 137.25
+    assert set(verdicts(result).values()) == {"passed"} and len(verdicts(result)) == 175
+    assert result.score == result.max == 138.25
     first, second, memory = (one for one in exercise_of(result, "clock").checks if one.verdict == "skipped")
     assert "needs a TPU" in first.message and "needs ours" in second.message
     assert "limits its own process (test_clock.py:29)" in memory.message

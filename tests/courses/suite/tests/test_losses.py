@@ -26,6 +26,17 @@ def test_step(parts):
     assert torch.stack([one.grad.norm() for one in model.parameters()]).norm().item() == pytest.approx(0.1)
 
 
+def test_step_of_their_model(parts):
+    _, _, x = parts
+    model, given = losses.Model(), x.clone().requires_grad_()
+    loss = model(given).square().mean()
+    expected = torch.autograd.grad(model(given).square().mean(), (given, model.layer.bias))
+    before = model.layer.bias.detach().clone()
+    losses.step(model, loss, torch.optim.SGD(model.parameters(), lr=1.0), 1e9)
+    torch.testing.assert_close(before - model.layer.bias.detach(), expected[1])
+    torch.testing.assert_close(given.grad, expected[0])
+
+
 def test_gradients(parts):
     model, _, x = parts
     found = losses.gradients(model(x).square().mean(), model.parameters())
